@@ -1,0 +1,1 @@
+"""Takes an outside feed or a pushed patch; gives validated facts and observations, with rejects counted."""

@@ -1,0 +1,104 @@
+"""Every error that crosses a boundary, with its HTTP status and a stable `code`.
+
+PlanetwireError
+├── InputError            400   the caller sent something we cannot accept
+│   ├── TooLarge          413
+│   ├── Unauthorised      401   no or wrong credentials
+│   ├── Forbidden         403   known caller, not allowed
+│   └── NotFound          404
+├── StateError            409   the request is fine, the present state forbids it
+│   └── LeaseLost         409   this worker no longer owns the job; its batch was rolled back
+├── FeedError             –     an outside feed failed; the job ends failed or backs off, facts stay
+├── SetupError            –     the installation cannot start as configured; the message says what to do
+└── BackendError          503   our own store or bus failed; retry later
+"""
+
+from __future__ import annotations
+
+
+class PlanetwireError(Exception):
+    """Base. `code` is stable and machine-readable; the message is for people."""
+
+    status = 500
+    code = "internal"
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        if code is not None:
+            self.code = code
+
+
+class InputError(PlanetwireError):
+    """The caller sent something we cannot accept."""
+
+    status = 400
+    code = "bad_request"
+
+
+class TooLarge(InputError):
+    """The body is larger than the route allows."""
+
+    status = 413
+    code = "too_large"
+
+
+class Unauthorised(InputError):
+    """No credentials, or wrong ones."""
+
+    status = 401
+    code = "unauthorised"
+
+
+class Forbidden(InputError):
+    """The caller is known and may not do this."""
+
+    status = 403
+    code = "forbidden"
+
+
+class NotFound(InputError):
+    """No such thing."""
+
+    status = 404
+    code = "not_found"
+
+
+class StateError(PlanetwireError):
+    """The present state forbids the request."""
+
+    status = 409
+    code = "conflict"
+
+
+class LeaseLost(StateError):
+    """The worker no longer owns the job: its lease was taken, or the job is being cancelled."""
+
+    code = "lease_lost"
+
+
+class FeedError(PlanetwireError):
+    """An outside feed gave no usable body. Nothing is deleted because of it.
+
+    Codes: `auth_refused`, `bad_body`, `transient`, `truncated`, `not_found`.
+    `retry_after_s` is what the provider asked for, or None.
+    """
+
+    code = "transient"
+
+    def __init__(self, message: str, *, code: str | None = None, retry_after_s: float | None = None) -> None:
+        super().__init__(message, code=code)
+        self.retry_after_s = retry_after_s
+
+
+class SetupError(PlanetwireError):
+    """The installation cannot start as configured."""
+
+    code = "setup"
+
+
+class BackendError(PlanetwireError):
+    """Our own store or bus failed; the same request may succeed later."""
+
+    status = 503
+    code = "backend_unavailable"

@@ -1,0 +1,119 @@
+"""Applies `_schema/NNNN_name.<engine>.sql` in order: forward only, each in a transaction, checksums kept.
+
+Two processes that start together are kept apart: PostgreSQL by an advisory lock, SQLite by its write lock.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Literal
+
+from planetwire.errors import SetupError
+from planetwire.postgres import Connection
+
+Engine = Literal["postgres", "sqlite"]
+LOCK_KEY = 0x706C616E6574  # "planet"; any fixed number does
+LEAST_SERVER = 150_000  # PostgreSQL 15: ENABLE ALWAYS on partitions, GRANT SET ON PARAMETER
+
+_TABLE = """create table if not exists planetwire_migrations (
+    name text primary key, checksum text not null, applied_at text not null default current_timestamp)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One schema file."""
+
+    name: str
+    sql: str
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the file's text."""
+        return hashlib.sha256(self.sql.encode()).hexdigest()
+
+
+def migrations(engine: Engine) -> list[Migration]:
+    """The engine's files in order."""
+    suffix = f".{engine}.sql"
+    found = [
+        Migration(entry.name.removesuffix(suffix), entry.read_text(encoding="utf-8"))
+        for entry in files("planetwire._schema").iterdir()
+        if entry.name.endswith(suffix)
+    ]
+    return sorted(found, key=lambda migration: migration.name)
+
+
+def _missing(wanted: list[Migration], applied: dict[str, str]) -> list[Migration]:
+    known = {migration.name: migration for migration in wanted}
+    for name, checksum in applied.items():
+        if name not in known:
+            raise SetupError(f"the database has migration {name}, which this version does not know; upgrade first")
+        if known[name].checksum != checksum:
+            raise SetupError(f"migration {name} was changed after it had been applied")
+    return [migration for migration in wanted if migration.name not in applied]
+
+
+async def migrate_postgres(connection: Connection) -> list[str]:
+    """Names applied now; empty when up to date. Raises SetupError for an old server or a changed file."""
+    version = connection.get_server_version()
+    if version.major * 10_000 < LEAST_SERVER:
+        raise SetupError(f"PostgreSQL 15 or newer is needed; this server is {version.major}.{version.minor}")
+    await connection.execute("select pg_advisory_lock($1)", LOCK_KEY)
+    try:
+        await connection.execute(_TABLE)
+        rows = await connection.fetch("select name, checksum from planetwire_migrations")
+        todo = _missing(migrations("postgres"), {row["name"]: row["checksum"] for row in rows})
+        for migration in todo:
+            async with connection.transaction():
+                await connection.execute(migration.sql)
+                await connection.execute(
+                    "insert into planetwire_migrations (name, checksum) values ($1, $2)",
+                    migration.name,
+                    migration.checksum,
+                )
+    finally:
+        await connection.execute("select pg_advisory_unlock($1)", LOCK_KEY)
+    return [migration.name for migration in todo]
+
+
+async def pending_postgres(connection: Connection) -> list[str]:
+    """Names not yet applied."""
+    if await connection.fetchval("select to_regclass('planetwire_migrations')") is None:
+        return [migration.name for migration in migrations("postgres")]
+    rows = await connection.fetch("select name, checksum from planetwire_migrations")
+    return [m.name for m in _missing(migrations("postgres"), {r["name"]: r["checksum"] for r in rows})]
+
+
+def migrate_sqlite(connection: sqlite3.Connection) -> list[str]:
+    """Names applied now. The connection must be in autocommit mode (`isolation_level=None`)."""
+    connection.execute("begin immediate")
+    try:
+        connection.execute(_TABLE)
+        rows = connection.execute("select name, checksum from planetwire_migrations").fetchall()
+        todo = _missing(migrations("sqlite"), dict(rows))
+        for migration in todo:
+            for statement in _statements(migration.sql):
+                connection.execute(statement)
+            connection.execute(
+                "insert into planetwire_migrations (name, checksum) values (?, ?)", (migration.name, migration.checksum)
+            )
+    except BaseException:
+        connection.execute("rollback")
+        raise
+    connection.execute("commit")
+    return [migration.name for migration in todo]
+
+
+def _statements(script: str) -> list[str]:
+    """Split at the semicolons that end a statement; `executescript` would commit our transaction."""
+    out: list[str] = []
+    buffer = ""
+    for line in script.splitlines(keepends=True):
+        buffer += line
+        if sqlite3.complete_statement(buffer):
+            out.append(buffer)
+            buffer = ""
+    return [*out, buffer] if buffer.strip() else out

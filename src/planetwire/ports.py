@@ -1,0 +1,286 @@
+"""The seams: Protocols of at most seven methods. Each class says what it promises, each method what it raises.
+
+Everything waits with a bound, `aclose()` may be called twice, and only `wiring.py` chooses a backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from typing import Any, Protocol
+
+from planetwire.model import (
+    Appended,
+    Batch,
+    Change,
+    FetchState,
+    Hint,
+    Job,
+    JobRequest,
+    JobStatus,
+    Json,
+    LayerEvent,
+    Lease,
+    LogEvent,
+    ObservationPatch,
+    Parsed,
+    ResyncReason,
+    Written,
+)
+
+
+class Clock(Protocol):
+    """Time and waiting, so that tests need neither."""
+
+    def now(self) -> datetime:
+        """Aware UTC."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait; cancellable."""
+
+
+class Wakeup(Protocol):
+    """A hint that something may be there. It carries nothing and may be lost: always look, never count."""
+
+    async def wait(self, timeout_s: float) -> bool:
+        """True if rung, False after the timeout. Rings between two waits collapse into one."""
+
+    def ring(self) -> None:
+        """Wake this process's waiters."""
+
+    async def aclose(self) -> None:
+        """Release the connection, if there is one."""
+
+
+# --- jobs -------------------------------------------------------------------------------------------
+
+
+class JobTx(Protocol):
+    """The open transaction of one batch. Backends of other ports that share the database write through it."""
+
+    connection: Any
+
+    def progress(self, records: int, *, total: int | None = None, message: str | None = None) -> None:
+        """Count `records` more rows; stored in the same commit, so progress equals committed rows."""
+
+
+class JobQueue(Protocol):
+    """The ledger. At most one running write job per source; a lost lease cannot commit; final is final."""
+
+    async def submit(self, request: JobRequest) -> tuple[Job, bool]:
+        """The job and True, or a queued same-type job of the source (or of the idempotency key) and False."""
+
+    async def claim(self, worker_id: str, task_types: Sequence[str], limit: int) -> Sequence[Lease]:
+        """Up to `limit` runnable jobs, FIFO by (priority, id) within a source. Never two of one source."""
+
+    async def heartbeat(self, leases: Sequence[Lease]) -> Mapping[int, JobStatus]:
+        """Extend the leases still owned; a missing id is lost, `cancelling` asks the job to stop."""
+
+    def batch(self, lease: Lease) -> AbstractAsyncContextManager[JobTx]:
+        """One fenced transaction: rows and progress commit together, or LeaseLost and neither does."""
+
+    async def finish(
+        self, lease: Lease, status: JobStatus, *, message: str | None = None, error: tuple[str, str] | None = None
+    ) -> bool:
+        """Move to a final state (or back to queued with back-off when `failed` and attempts remain).
+
+        `error` is (code, text). False when the lease was lost: then nothing was written. Idempotent.
+        """
+
+    async def cancel(self, task_id: int) -> Job:
+        """queued → cancelled, running → cancelling; again: no change. Raises NotFound, StateError if final."""
+
+    async def rescue(self, limit: int = 100) -> int:
+        """Take back jobs whose lease ran out: requeued, failed after the last attempt, or cancelled."""
+
+
+class JobBoard(Protocol):
+    """Read side of the ledger for people; bounded whatever the backlog."""
+
+    async def get(self, task_id: int) -> Job:
+        """Raises NotFound."""
+
+    async def page(
+        self, *, status: str | None, source: str | None, cursor: int | None, limit: int
+    ) -> tuple[Sequence[Job], int | None]:
+        """Newest first; the second value is the next cursor or None."""
+
+    async def active(self) -> Sequence[Job]:
+        """Running and cancelling jobs, the first 50 waiting, and jobs finished in the last 30 s."""
+
+    async def retry(self, task_id: int) -> tuple[Job, bool]:
+        """Submit the same work again. Raises NotFound, StateError while the job is active."""
+
+
+# --- facts ------------------------------------------------------------------------------------------
+
+
+class FactStore(Protocol):
+    """Tables of facts. Unchanged rows are not written, so they cause no change row."""
+
+    async def upsert(self, tx: JobTx, source: str, batch: Batch, task_id: int | None) -> Written:
+        """Merge by (source, external_key). Sweeps and stores the fetch state when the batch is complete."""
+
+    async def clear_chunk(self, tx: JobTx, table: str, source: str, limit: int) -> int:
+        """Delete up to `limit` rows of the source, by key range; 0 when nothing is left."""
+
+    async def features(self, sources: Sequence[str], limit: int | None) -> tuple[Sequence[bytes], int]:
+        """Feature JSON of each fact, newest first, and how many there are in all."""
+
+    async def fetch_state(self, source: str) -> FetchState | None:
+        """None when nothing was fetched, or when facts of the source were deleted since (contracts §1)."""
+
+    async def last_success(self, sources: Sequence[str]) -> Mapping[str, datetime]:
+        """When each source last finished a complete body."""
+
+
+class SourceStore(Protocol):
+    """What an operator sets and sees per source: enabled, interval, next run, last error, rejects."""
+
+    async def list(self) -> Sequence[Json]:
+        """One record per known source, in name order."""
+
+    async def change(self, source: str, *, enabled: bool | None, interval_s: float | None) -> Json:
+        """Set what is not None. Raises NotFound, InputError below the provider's floor."""
+
+    async def due(self, defaults: Mapping[str, float]) -> Sequence[str]:
+        """Sources whose time has come, each given out once per interval across processes."""
+
+    async def report(self, source: str, *, rejects: int, error: tuple[str, str] | None) -> None:
+        """Note the end of a run."""
+
+
+# --- collect ----------------------------------------------------------------------------------------
+
+
+class Feed(Protocol):
+    """One outside origin of facts. Parsing is pure: the same body and time give the same rows."""
+
+    source: str
+    kind: str
+    default_url: str
+    interval_s: float
+    floor_s: float
+
+    def parse(self, body: bytes, at: datetime) -> Parsed:
+        """Rows and rejects of one body; `at` resolves partial dates. Raises FeedError `bad_body`."""
+
+
+class BodyStore(Protocol):
+    """The last verified body of each source, kept on disk so that it can be applied again without a request."""
+
+    def save(self, source: str, body: bytes) -> None:
+        """Atomic replace."""
+
+    def load(self, source: str) -> bytes | None:
+        """None when there is none."""
+
+
+class PatchSink(Protocol):
+    """Where an observation feed delivers its patches: our own ingest, in this process or over HTTP."""
+
+    async def deliver(self, patches: Sequence[Json]) -> int:
+        """How many were new. Raises BackendError when the ingest cannot be reached."""
+
+
+# --- observations -----------------------------------------------------------------------------------
+
+
+class ObservationStore(Protocol):
+    """History and patch events, written in one transaction; an acknowledged revision survives a power cut."""
+
+    async def append(self, patches: Sequence[ObservationPatch]) -> Sequence[Appended]:
+        """In order, all or none. Raises BackendError; then nothing was stored."""
+
+    async def history(self, city: str, since: datetime) -> Sequence[tuple[str, str, datetime, float]]:
+        """(series_key, source, obs_time, °C) rising by time."""
+
+    async def latest(self, cities: Iterable[str] | None = None) -> Mapping[str, Sequence[Json]]:
+        """Newest stored reading of every series of each city."""
+
+    async def prune(self) -> int:
+        """Drop events past the window and history past 14 days; returns how many events went."""
+
+    async def aclose(self) -> None:
+        """Finish what was accepted, then close."""
+
+
+class EventLog(Protocol):
+    """Read side of a durable log. Revisions rise in commit order within an epoch and are never reused."""
+
+    epoch: str
+
+    async def head(self) -> int:
+        """The latest revision; never decreases, also after everything expired."""
+
+    async def heads(self, topics: Iterable[str]) -> Mapping[str, int]:
+        """Latest revision of each topic, 0 when it never had one."""
+
+    async def check(self, topics: Sequence[str], after: int, limit: int) -> ResyncReason | None:
+        """Why events after the cursor cannot all be served: pruned, ahead of the head, more than `limit`."""
+
+    async def page(self, topics: Sequence[str], after: int, limit: int) -> Sequence[LogEvent]:
+        """Events of these topics above `after`, oldest first, at most `limit`."""
+
+
+# --- outbox, relay ----------------------------------------------------------------------------------
+
+
+class ChangeLog(Protocol):
+    """The outbox and the log behind it, as the relay sees them. Fenced by the leader's term."""
+
+    async def lead(self, holder: str, ttl_s: float) -> int | None:
+        """Take or renew leadership; the term, or None while another holds it."""
+
+    async def resign(self, holder: str, term: int) -> None:
+        """Give leadership up, if still held."""
+
+    async def pending(self, limit: int) -> tuple[Sequence[Change], Sequence[Hint]]:
+        """Unconsumed rows that are due, oldest first. Not `id > last`: ids are not commit order."""
+
+    async def publish(
+        self,
+        term: int,
+        events: Sequence[LayerEvent],
+        *,
+        consumed: Sequence[int],
+        hints: Sequence[int],
+        skipped: Mapping[int, str],
+    ) -> Sequence[LogEvent]:
+        """Append the events and mark the rows, in one transaction. Raises LeaseLost when the term is over."""
+
+    async def defer(self, ids: Sequence[int], error: str) -> None:
+        """Back the rows off alone; after five attempts they wait until retried by hand."""
+
+    async def lag(self) -> Json:
+        """Backlog count and age, quarantined rows, unmapped pairs."""
+
+    async def open_gate(self, seconds: float) -> None:
+        """Ask writers to ring the doorbell for a while (contracts §1)."""
+
+
+class Cache(Protocol):
+    """Encoded snapshots. A reader that began before an invalidation may not fill the cache afterwards."""
+
+    def generation(self, layer: str) -> int:
+        """Rises with every invalidation of the layer."""
+
+    async def get(self, layer: str, variant: str) -> bytes | None:
+        """The stored body of the present generation, or None."""
+
+    async def put(self, layer: str, variant: str, generation: int, body: bytes) -> bool:
+        """Store, unless the generation moved on; then False."""
+
+    async def invalidate(self, layer: str) -> int:
+        """Drop the layer's bodies; the new generation."""
+
+
+class LayerRegistry(Protocol):
+    """`EarthLayerAdapterRegistry`: source, table, layer, cache, owned rows, strategy. Pure."""
+
+    def layers_of(self, table: str, source: str | None) -> Sequence[str]:
+        """Layers fed by the pair; empty when unmapped."""

@@ -1,0 +1,128 @@
+"""The one module that knows asyncpg: pools, codecs, the LISTEN connection. SQL itself lies with its owners."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TypeAlias
+
+import asyncpg
+import orjson
+
+from planetwire.errors import BackendError
+from planetwire.log import get_logger
+
+log = get_logger()
+
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
+
+COMMAND_TIMEOUT_S = 30.0  # a statement that takes longer is a fault, not a load
+CONNECT_TIMEOUT_S = 5.0
+SELF_TEST_S = 15.0  # how often the LISTEN connection proves that it is alive
+RECONNECT_MAX_S = 5.0
+# What a dead, restarting or unreachable server raises; anything else is a bug and travels on.
+CONNECTION_ERRORS = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, TimeoutError)
+
+
+async def set_codecs(connection: Connection) -> None:
+    """jsonb as Python values through orjson."""
+    await connection.set_type_codec(
+        "jsonb", schema="pg_catalog", encoder=_dumps, decoder=orjson.loads, format="text"
+    )
+
+
+def _dumps(value: object) -> str:
+    return value.decode() if isinstance(value, bytes) else orjson.dumps(value).decode()
+
+
+async def connect(dsn: str, *, application: str) -> Connection:
+    """One connection with codecs. Raises BackendError when the server cannot be reached."""
+    try:
+        connection = await asyncpg.connect(
+            dsn,
+            timeout=CONNECT_TIMEOUT_S,
+            command_timeout=COMMAND_TIMEOUT_S,
+            server_settings={"application_name": f"planetwire {application}"},
+        )
+    except (*CONNECTION_ERRORS, asyncpg.PostgresError) as error:
+        raise BackendError(f"PostgreSQL cannot be reached: {error}") from error
+    await set_codecs(connection)
+    return connection
+
+
+async def open_pool(dsn: str, *, application: str, min_size: int = 1, max_size: int = 8) -> Pool:
+    """A pool with codecs. Raises BackendError when the server cannot be reached."""
+    try:
+        pool = await asyncpg.create_pool(
+            dsn,
+            min_size=min_size,
+            max_size=max_size,
+            init=set_codecs,
+            timeout=CONNECT_TIMEOUT_S,
+            command_timeout=COMMAND_TIMEOUT_S,
+            server_settings={"application_name": f"planetwire {application}"},
+        )
+    except (*CONNECTION_ERRORS, asyncpg.PostgresError) as error:
+        raise BackendError(f"PostgreSQL cannot be reached: {error}") from error
+    return pool
+
+
+@asynccontextmanager
+async def translated() -> AsyncIterator[None]:
+    """Connection trouble becomes BackendError, so that callers need not know the driver."""
+    try:
+        yield
+    except (*CONNECTION_ERRORS, asyncpg.CannotConnectNowError, asyncpg.AdminShutdownError) as error:
+        raise BackendError(f"PostgreSQL: {error!r}") from error
+
+
+class Listener:
+    """A connection that only listens, and comes back by itself. A ring carries nothing.
+
+    Every (re)connect rings too: what fell into the gap is found by looking, never by counting.
+    """
+
+    def __init__(
+        self, dsn: str, channels: tuple[str, ...], on_ring: Callable[[str], None], *, on_connected: Callable[[], None]
+    ) -> None:
+        self._dsn = dsn
+        self._channels = channels
+        self._on_ring = on_ring
+        self._on_connected = on_connected
+        self.connected = False
+
+    async def run(self) -> None:
+        """Listen until cancelled; reconnects with back-off up to 5 s."""
+        delay_s = 0.1
+        while True:
+            try:
+                connection = await connect(self._dsn, application="listen")
+            except BackendError:
+                await asyncio.sleep(delay_s)
+                delay_s = min(delay_s * 2, RECONNECT_MAX_S)
+                continue
+            delay_s = 0.1
+            try:
+                await self._listen(connection)
+            except (*CONNECTION_ERRORS, asyncpg.PostgresError) as error:
+                log.warning("earth.db_changes.disconnected", error=repr(error))
+            finally:
+                self.connected = False
+                with suppress(*CONNECTION_ERRORS, asyncpg.PostgresError):
+                    await connection.close(timeout=1)
+
+    async def _listen(self, connection: Connection) -> None:
+        for channel in self._channels:
+            await connection.add_listener(channel, self._rung)
+        self.connected = True
+        self._on_connected()
+        for channel in self._channels:
+            self._on_ring(channel)
+        while True:
+            await asyncio.sleep(SELF_TEST_S)
+            await connection.execute("select 1", timeout=CONNECT_TIMEOUT_S)
+
+    def _rung(self, connection: object, pid: int, channel: str, payload: object) -> None:
+        self._on_ring(channel)

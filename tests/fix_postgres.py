@@ -1,0 +1,76 @@
+"""A real PostgreSQL for tests: one embedded cluster a test process, one fresh migrated database a test."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit, urlunsplit
+
+import pytest
+import pytest_asyncio
+
+from planetwire.migrate import migrate_postgres
+from planetwire.postgres import Pool, connect, open_pool
+from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
+
+TEMPLATE = "template_planetwire"
+_numbers = itertools.count()
+
+
+def _with_database(dsn: str, name: str) -> str:
+    return urlunsplit(urlsplit(dsn)._replace(path=f"/{name}"))
+
+
+@pytest.fixture(scope="session")
+def pg_cluster() -> Iterator[EmbeddedPostgres]:
+    """A running cluster with a migrated template database. Durability is off: crash tests start their own."""
+    folder = Path(tempfile.mkdtemp(prefix="pw-test-"))
+    folder.chmod(0o755)
+    cluster = EmbeddedPostgres(folder, config={"fsync": "off", "shared_buffers": "64MB", "max_connections": "100"})
+    cluster.start()
+    try:
+        asyncio.run(_make_template(cluster))
+        yield cluster
+    finally:
+        cluster.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def _make_template(cluster: EmbeddedPostgres) -> None:
+    admin = await connect(dsn_of(cluster.socket_dir, "postgres", "postgres"), application="test")
+    await admin.execute(f"create database {TEMPLATE} owner planetwire")
+    await admin.close()
+    owner = await connect(dsn_of(cluster.socket_dir, "postgres", TEMPLATE), application="test")
+    await owner.execute("alter schema public owner to planetwire")
+    await owner.close()
+    app = await connect(dsn_of(cluster.socket_dir, "planetwire", TEMPLATE), application="test")
+    await migrate_postgres(app)
+    await app.close()
+
+
+@pytest_asyncio.fixture
+async def pg_dsn(pg_cluster: EmbeddedPostgres) -> AsyncIterator[str]:
+    """Address of a fresh, migrated database; dropped afterwards."""
+    name = f"t_{os.getpid()}_{next(_numbers)}"
+    admin = await connect(dsn_of(pg_cluster.socket_dir, "postgres", "postgres"), application="test")
+    await admin.execute(f"create database {name} template {TEMPLATE} owner planetwire")
+    try:
+        yield _with_database(pg_cluster.dsn, name)
+    finally:
+        await admin.execute(f"drop database {name} with (force)")
+        await admin.close()
+
+
+@pytest_asyncio.fixture
+async def pg_pool(pg_dsn: str) -> AsyncIterator[Pool]:
+    """A pool on a fresh database."""
+    pool = await open_pool(pg_dsn, application="test", min_size=1, max_size=10)
+    try:
+        yield pool
+    finally:
+        await pool.close()
