@@ -12,7 +12,9 @@ import structlog
 def configure_logging(fmt: str, level: str, **bound: Any) -> None:
     """Console or JSON lines on stderr; `bound` (such as role) is added to every line."""
     renderer: Any = (
-        structlog.processors.JSONRenderer() if fmt == "json" else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        structlog.processors.JSONRenderer()
+        if fmt == "json"
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
     )
     structlog.configure(
         processors=[

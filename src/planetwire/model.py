@@ -142,6 +142,7 @@ class FetchState:
     body_sha256: str | None = None
     fetched_at: datetime | None = None
     cooldown_until: datetime | None = None
+    void: bool = False  # facts were deleted since, by something else than the feed's own sweep (contracts §1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +159,7 @@ class Batch:
     complete: bool = False
     sweep_keys: frozenset[str] | None = None
     state: FetchState | None = None
+    message: str | None = None  # for people: "not modified", "cooldown until …"
 
 
 @dataclass(frozen=True, slots=True)

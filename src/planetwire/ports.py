@@ -5,7 +5,7 @@ Everything waits with a bound, `aclose()` may be called twice, and only `wiring.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, Protocol
@@ -92,7 +92,7 @@ class JobQueue(Protocol):
         """
 
     async def cancel(self, task_id: int) -> Job:
-        """queued → cancelled, running → cancelling; again: no change. Raises NotFound, StateError if final."""
+        """Queued → cancelled, running → cancelling; again: no change. Raises NotFound, StateError if final."""
 
     async def rescue(self, limit: int = 100) -> int:
         """Take back jobs whose lease ran out: requeued, failed after the last attempt, or cancelled."""
@@ -132,7 +132,7 @@ class FactStore(Protocol):
         """Feature JSON of each fact, newest first, and how many there are in all."""
 
     async def fetch_state(self, source: str) -> FetchState | None:
-        """None when nothing was fetched, or when facts of the source were deleted since (contracts §1)."""
+        """None when nothing was ever fetched; `void` is True when facts of the source were deleted since."""
 
     async def last_success(self, sources: Sequence[str]) -> Mapping[str, datetime]:
         """When each source last finished a complete body."""
@@ -168,6 +168,16 @@ class Feed(Protocol):
 
     def parse(self, body: bytes, at: datetime) -> Parsed:
         """Rows and rejects of one body; `at` resolves partial dates. Raises FeedError `bad_body`."""
+
+
+class Collector(Protocol):
+    """Runs one source once, for the collect job. Knows no database."""
+
+    def batches(self, source: str, state: FetchState | None, *, manual: bool) -> AsyncGenerator[Batch, None]:
+        """Batches in order; the last is `complete` and carries the new state, or a message says why there is none.
+
+        Raises FeedError; NotFound for an unknown source. Closing the generator drops the connection.
+        """
 
 
 class BodyStore(Protocol):

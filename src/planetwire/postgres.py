@@ -27,10 +27,8 @@ CONNECTION_ERRORS = (OSError, asyncpg.PostgresConnectionError, asyncpg.Interface
 
 
 async def set_codecs(connection: Connection) -> None:
-    """jsonb as Python values through orjson."""
-    await connection.set_type_codec(
-        "jsonb", schema="pg_catalog", encoder=_dumps, decoder=orjson.loads, format="text"
-    )
+    """Jsonb as Python values through orjson."""
+    await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=_dumps, decoder=orjson.loads, format="text")
 
 
 def _dumps(value: object) -> str:

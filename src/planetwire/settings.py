@@ -171,7 +171,7 @@ def check_environment(environ: Mapping[str, str]) -> list[str]:
 
 def _nearest(name: str, known: Iterable[str]) -> str:
     if name.startswith(f"{PREFIX}FEEDS__"):
-        source, _, key = name.removeprefix(f"{PREFIX}FEEDS__").partition("__")
+        source = name.removeprefix(f"{PREFIX}FEEDS__").partition("__")[0]
         known = [f"{PREFIX}FEEDS__{source}__{field}".upper() for field in FeedSettings.model_fields]
     close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.0)
     return f"; did you mean {close[0]}?" if close else ""

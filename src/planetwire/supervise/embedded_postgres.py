@@ -118,7 +118,9 @@ def _has(path: Path, uid: int, gid: int, user: int, group: int, other: int) -> b
 
 
 def _namespace_works() -> bool:
-    probe = subprocess.run(["/bin/true"], preexec_fn=_becomes(Identity(NAMESPACE_UID, NAMESPACE_UID, True)), check=False)
+    probe = subprocess.run(
+        ["/bin/true"], preexec_fn=_becomes(Identity(NAMESPACE_UID, NAMESPACE_UID, True)), check=False
+    )
     return probe.returncode == 0
 
 
@@ -218,7 +220,9 @@ class EmbeddedPostgres:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             lock.close()
-            raise SetupError(f"another process already runs PostgreSQL in {self.folder}", code="already_running") from None
+            raise SetupError(
+                f"another process already runs PostgreSQL in {self.folder}", code="already_running"
+            ) from None
         self._lock = lock
 
     def _create(self, binaries: Path) -> None:
@@ -228,7 +232,18 @@ class EmbeddedPostgres:
         shutil.rmtree(building, ignore_errors=True)  # a first start that was cut short
         building.mkdir(mode=0o700)
         self._give_away(building)
-        args = [binaries / "initdb", "-D", building, "-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--no-instructions"]
+        args: list[str | Path] = [
+            binaries / "initdb",
+            "-D",
+            building,
+            "-U",
+            SUPERUSER,
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--no-instructions",
+        ]
         if _major(binaries) >= 17:
             args += ["--locale-provider=builtin", "--locale=C.UTF-8"]
         else:
@@ -261,7 +276,9 @@ class EmbeddedPostgres:
             pid = int(first) if first.isdigit() else 0
             if pid and _serves(pid, self.cluster):
                 os.kill(pid, signal.SIGINT)
-                _wait_until(lambda: not _serves(pid, self.cluster), STOP_TIMEOUT_S, "an earlier PostgreSQL did not stop")
+                _wait_until(
+                    lambda: not _serves(pid, self.cluster), STOP_TIMEOUT_S, "an earlier PostgreSQL did not stop"
+                )
             pid_file.unlink(missing_ok=True)
         for leftover in self.socket_dir.glob(".s.PGSQL.*"):
             leftover.unlink()
@@ -341,7 +358,9 @@ class EmbeddedPostgres:
 
 
 _SET_UP_ROLE = [
-    f"do $$ begin if not exists (select from pg_roles where rolname = '{ROLE}') then create role {ROLE} login; end if; end $$",
+    f"""do $$ begin
+        if not exists (select from pg_roles where rolname = '{ROLE}') then create role {ROLE} login; end if;
+    end $$""",
     # Repair scripts that restore data with triggers off need it, and our triggers are ENABLE ALWAYS all the same.
     f"grant set on parameter session_replication_role to {ROLE}",
 ]
@@ -375,7 +394,9 @@ def _serves(pid: int, cluster: Path) -> bool:
     try:
         if os.readlink(f"/proc/{pid}/cwd") != str(cluster.resolve()):
             return False
-        return Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()[0] != "Z"
+        return (
+            Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace").rsplit(")", 1)[1].split()[0] != "Z"
+        )
     except OSError:
         return False
 

@@ -1,0 +1,59 @@
+"""Errors as `application/problem+json` with a stable `code`, the same for every route."""
+
+from __future__ import annotations
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from planetwire.errors import BackendError, PlanetwireError
+from planetwire.log import get_logger
+
+log = get_logger()
+
+MEDIA_TYPE = "application/problem+json"
+RETRY_AFTER_S = 5
+_CODES = {404: "not_found", 405: "method_not_allowed", 401: "unauthorised", 403: "forbidden"}
+
+
+def problem(status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    """One problem document."""
+    body = {"type": "about:blank", "status": status, "code": code, "title": code.replace("_", " "), "detail": detail}
+    return JSONResponse(body, status, headers, MEDIA_TYPE)
+
+
+async def _ours(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, PlanetwireError)
+    headers = {"Retry-After": str(RETRY_AFTER_S)} if isinstance(error, BackendError) else None
+    if error.status >= 500:
+        log.error("web.request.failed", path=request.url.path, code=error.code, error=error.message)
+    if error.status == 401:
+        headers = {"WWW-Authenticate": "Bearer"}
+    return problem(error.status, error.code, error.message, headers)
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
+    return problem(400, "bad_request", f"{where}: {first['msg']}")
+
+
+async def _http(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, HTTPException)
+    code = _CODES.get(error.status_code, "http_error")
+    return problem(error.status_code, code, str(error.detail), dict(error.headers or {}))
+
+
+async def _bug(request: Request, error: Exception) -> JSONResponse:
+    log.error("web.request.crashed", path=request.url.path, exc_info=error)
+    return problem(500, "internal", "an error of ours; the log has the details")
+
+
+def install(app: FastAPI) -> None:
+    """Make every error of the application a problem document."""
+    app.add_exception_handler(PlanetwireError, _ours)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(Exception, _bug)
