@@ -1,0 +1,110 @@
+/** The frame: top bar, banners, the page of the address, toasts, the sign-in dialog. */
+import { type ComponentType, lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { useTranslation } from "react-i18next";
+import { Toaster } from "sonner";
+import { Link, Redirect, Route, Switch } from "wouter";
+import type { Half } from "../client/session_wire";
+import type { Session } from "../data/session";
+import { Notice } from "./Notice";
+import { PageBoundary } from "./PageBoundary";
+import { SignInDialog } from "./SignInDialog";
+import { TopBar } from "./TopBar";
+import { toastOnce } from "./toasts";
+import { SessionContext, useSession } from "./use_session";
+
+const pages = import.meta.glob<{ default: ComponentType }>(["./Earth.tsx", "./Terminal.tsx"]);
+const Earth = lazy(pages["./Earth.tsx"] ?? (async () => ({ default: NotFound })));
+const Terminal = lazy(pages["./Terminal.tsx"] ?? (async () => ({ default: NotFound })));
+
+function Banners() {
+  const { t } = useTranslation("common");
+  const { phase, simulated } = useSession();
+  return (
+    <div>
+      {simulated ? <div className="banner">{t("simulated")}</div> : null}
+      {phase === "unreachable" ? (
+        <div className="banner banner--bad" role="alert">
+          {t("unreachable")}
+        </div>
+      ) : null}
+    </div>
+  );
+}
+
+function HalfPage({ half, page: Page }: { half: Half; page: ComponentType }) {
+  const { t } = useTranslation("common");
+  const { halves } = useSession();
+  if (halves.includes(half)) return <Page />;
+  const other: Half = half === "earth" ? "terminal" : "earth";
+  return (
+    <Notice title={t("page.half_off")}>
+      <p>{t("page.half_off_hint")}</p>
+      <Link className="button" href={`/${other}`}>
+        {t("page.to_other", { page: t(`nav.${other}`) })}
+      </Link>
+    </Notice>
+  );
+}
+
+function NotFound() {
+  const { t } = useTranslation("common");
+  return (
+    <Notice title={t("page.not_found")}>
+      <p>{t("page.not_found_hint")}</p>
+    </Notice>
+  );
+}
+
+function Routes() {
+  const { halves, phase } = useSession();
+  const { t } = useTranslation("common");
+  // Which page `/` means is known only once the server said which halves run.
+  const start = phase === "loading" ? <Notice title={t("page.loading")} /> : <Redirect to={`/${halves[0]}`} replace />;
+  return (
+    <Suspense fallback={<Notice title={t("page.loading")} />}>
+      <Switch>
+        <Route path="/">{start}</Route>
+        <Route path="/earth">
+          <HalfPage half="earth" page={Earth} />
+        </Route>
+        <Route path="/terminal">
+          <HalfPage half="terminal" page={Terminal} />
+        </Route>
+        <Route>
+          <NotFound />
+        </Route>
+      </Switch>
+    </Suspense>
+  );
+}
+
+function CodeNotice() {
+  const { t } = useTranslation("common");
+  const { code_refused } = useSession();
+  useEffect(() => {
+    if (code_refused) toastOnce("session.code", "warning", t("session.code_refused"));
+  }, [code_refused, t]);
+  return null;
+}
+
+export function App({ session }: { session: Session }) {
+  const { t } = useTranslation("common");
+  const [asking, setAsking] = useState(false);
+  const access = useMemo(() => ({ session, openSignIn: () => setAsking(true) }), [session]);
+  return (
+    <SessionContext.Provider value={access}>
+      <div className="shell">
+        <TopBar />
+        <Banners />
+        <main className="page" aria-label={t("app.name")}>
+          <PageBoundary>
+            <Routes />
+          </PageBoundary>
+        </main>
+      </div>
+      <CodeNotice />
+      {asking ? <SignInDialog session={session} onClose={() => setAsking(false)} /> : null}
+      <Toaster theme="dark" position="bottom-right" visibleToasts={4} closeButton />
+    </SessionContext.Provider>
+  );
+}
