@@ -131,6 +131,9 @@ class Parsed:
     rows: Sequence[Fact | Json]
     rejects: Sequence[Reject]
     complete: bool
+    notes: Mapping[str, int] = field(default_factory=dict)  # what was skipped without being wrong: `duplicates`, `prose`
+    tombstones: frozenset[str] = frozenset()  # keys the publisher deleted, or merged into another key of the body
+    refused_keys: frozenset[str] = frozenset()  # keys of rejects, where readable: their older facts are not swept
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +163,7 @@ class Batch:
     sweep_keys: frozenset[str] | None = None
     state: FetchState | None = None
     message: str | None = None  # for people: "not modified", "cooldown until …"
+    tombstones: frozenset[str] = frozenset()  # facts with these keys are deleted, whether or not the batch sweeps
 
 
 @dataclass(frozen=True, slots=True)
