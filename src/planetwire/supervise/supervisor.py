@@ -159,24 +159,22 @@ class Supervisor:
         self._children.append(child)
         child.start()
 
-    def run(self, on_tick: Callable[[], None] | None = None) -> None:
+    def run(self) -> None:
         """Until a stop is asked for: restart what ended."""
         while not self.stopping:
             self.turn()
-            if on_tick is not None:
-                on_tick()
 
-    def turn(self) -> None:
-        """One look at everything, then wait for a signal or half a second."""
+    def turn(self, wait_s: float = TICK_S) -> None:
+        """One look at everything, then wait for a signal or `wait_s`."""
         if self._postgres is not None and self._postgres.poll() is not None and not self.stopping:
             log.error("supervise.postgres.ended", status=self._postgres.poll())
             self._restart_postgres()
         for child in self._children:
             child.look_after()
-        self._wait()
+        self._wait(wait_s)
 
-    def _wait(self) -> None:
-        if select.select([self._wake_read], [], [], TICK_S)[0]:
+    def _wait(self, seconds: float = TICK_S) -> None:
+        if select.select([self._wake_read], [], [], seconds)[0]:
             os.read(self._wake_read, 4096)
 
     def _restart_postgres(self) -> None:

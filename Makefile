@@ -1,0 +1,81 @@
+# Every command of the project. `make help` prints this list.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STATIC := src/planetwire/web/static/index.html
+FRONTEND_FILES := $(shell find frontend/src frontend/public -type f 2>/dev/null) $(wildcard frontend/*.json frontend/*.ts frontend/*.html)
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check fmt lint types arch house frontend-check unit pytest e2e bench wheel lock clean
+
+help: ## Print this list
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
+
+setup: $(VENV)/.installed $(STATIC) ## Install everything into .venv, build the front end
+
+$(VENV)/.installed: requirements/dev.lock pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+frontend/node_modules/.installed: frontend/package-lock.json
+	cd frontend && npm ci --no-audit --no-fund
+	@touch $@
+
+$(STATIC): frontend/node_modules/.installed $(FRONTEND_FILES)
+	cd frontend && npm run --silent build
+	@touch $@
+
+demo: setup ## Run everything on simulated feeds and print the address
+	$(BIN)/planetwire demo
+
+test: setup check frontend-check pytest ## Every gate and every test
+
+check: fmt-check lint types arch house ## The gates that need no server
+
+fmt: $(VENV)/.installed ## Format Python and TypeScript
+	$(BIN)/ruff format src tests bench scripts
+	$(BIN)/ruff check --fix-only src tests bench scripts
+	cd frontend && npm run --silent format
+
+fmt-check: $(VENV)/.installed
+	$(BIN)/ruff format --check src tests bench scripts
+
+lint: $(VENV)/.installed ## ruff
+	$(BIN)/ruff check src tests bench scripts
+
+types: $(VENV)/.installed ## mypy, strict
+	$(BIN)/mypy
+
+arch: $(VENV)/.installed ## Who may import whom
+	$(BIN)/lint-imports
+
+house: $(VENV)/.installed ## File sizes, port widths, depth, words that do not belong here
+	$(BIN)/python scripts/check_house.py
+
+frontend-check: frontend/node_modules/.installed ## Biome, tsc, vitest
+	cd frontend && npm run --silent lint && npm run --silent typecheck && npm run --silent test
+
+unit: $(VENV)/.installed ## Only the tests that need no server
+	$(BIN)/python -m pytest -q tests/unit
+
+pytest: setup ## Every Python test, browser tests included
+	$(BIN)/python -m pytest -q -n $${PLANETWIRE_TEST_WORKERS:-2} --dist loadgroup
+
+e2e: setup ## Only the browser tests
+	$(BIN)/python -m pytest -q tests/e2e
+
+bench: setup ## Every benchmark, one figure a script
+	@for script in bench/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+wheel: setup ## Build dist/*.whl with the front end inside
+	$(BIN)/python -m build --wheel
+
+lock: ## Write the Python lock files anew
+	$(BIN)/python -m uv pip compile -q --universal --generate-hashes --no-header --group dev pyproject.toml -o requirements/dev.lock
+	$(BIN)/python -m uv pip compile -q --universal --generate-hashes --no-header pyproject.toml -o requirements/run.lock
+
+clean: ## Remove what was built
+	rm -rf $(VENV) frontend/node_modules src/planetwire/web/static dist

@@ -1,0 +1,274 @@
+"""The command `planetwire`. Exit status: 0 done, 1 failed, 2 wrong usage."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from planetwire import __version__
+from planetwire.errors import InputError, PlanetwireError
+from planetwire.log import configure_logging, get_logger
+from planetwire.settings import Settings, flat, load_settings
+
+app = typer.Typer(
+    help="A self-hosted live-Earth platform.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+log = get_logger()
+
+STAGES = ("jobs", "collect", "facts", "layers", "outbox", "relay", "stream", "web")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
+
+
+class Half(StrEnum):
+    """What `--only` takes."""
+
+    EARTH = "earth"
+    TERMINAL = "terminal"
+
+
+Only = Annotated[Half | None, typer.Option("--only", help="Run one half alone.")]
+
+
+@contextmanager
+def _settings(role: str, **overrides: Any) -> Iterator[Settings]:
+    """Settings and logging for one command; errors of ours become one line and exit 1."""
+    try:
+        settings, ignored = load_settings(**overrides)
+        configure_logging(settings.log_format, settings.log_level, role=role)
+        if ignored:
+            log.warning("settings.service_links.ignored", names=ignored)
+        yield settings
+    except PlanetwireError as error:
+        typer.echo(f"planetwire: {error.message}", err=True)
+        raise typer.Exit(2 if isinstance(error, InputError) and role == "usage" else 1) from error
+
+
+def _halves(only: Half | None) -> dict[str, Any]:
+    return {"halves": only.value} if only is not None else {}
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"planetwire {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def up(only: Only = None) -> None:
+    """Run everything: PostgreSQL, web, work. Prints the address with a one-time login code."""
+    from planetwire.supervise.installation import run_up
+
+    with _settings("up", **_halves(only)) as settings:
+        run_up(settings, announce=_announce)
+
+
+@app.command()
+def demo(only: Only = None) -> None:
+    """Run everything on simulated feeds, without any network."""
+    from planetwire.supervise.installation import run_up
+
+    overrides: dict[str, Any] = {"simulated": True, **_halves(only)}
+    with _settings("demo", **overrides) as settings:
+        if "PLANETWIRE_DATA_DIR" not in os.environ:
+            settings = settings.model_copy(update={"data_dir": settings.data_dir / "demo"})
+        run_up(settings, announce=_announce, feed_server=True)
+
+
+def _announce(url: str) -> None:
+    typer.echo(url)
+    sys.stdout.flush()
+
+
+@app.command()
+def web(
+    fd: Annotated[int | None, typer.Option("--fd", hidden=True, help="Inherited listening socket.")] = None,
+    port: Annotated[int | None, typer.Option("--port", help="Instead of PLANETWIRE_PORT.")] = None,
+) -> None:
+    """Only the web process: HTTP, streams, the relay leader, the observation writer."""
+    from planetwire.supervise.roles import run_web
+
+    with _settings("web", **({"port": port} if port is not None else {})) as settings:
+        run_web(settings, fd)
+
+
+@app.command()
+def work(feeds: Annotated[bool, typer.Option("--feeds", help="Also run the schedule and the feeds.")] = False) -> None:
+    """Only the work process: claims and runs jobs of the ledger."""
+    from planetwire.supervise.roles import run_work
+
+    with _settings("work") as settings:
+        run_work(settings, feeds=feeds)
+
+
+@app.command()
+def relay() -> None:
+    """Only the relay: turns change rows into layer events. A standby waits while another leads."""
+    from planetwire.supervise.roles import run_relay
+
+    with _settings("relay") as settings:
+        run_relay(settings)
+
+
+@app.command()
+def collect() -> None:
+    """Only the schedule and the observation feeds."""
+    from planetwire.supervise.roles import run_collect
+
+    with _settings("collect") as settings:
+        run_collect(settings)
+
+
+@app.command()
+def migrate() -> None:
+    """Bring the database schema up to date."""
+    import asyncio
+
+    from planetwire.supervise.installation import migrate as run
+    from planetwire.supervise.roles import database_of
+
+    with _settings("migrate") as settings:
+        applied = asyncio.run(run(database_of(settings)))
+        typer.echo("\n".join(f"applied {name}" for name in applied) or "up to date")
+
+
+@app.command()
+def config(
+    as_json: AsJson = False,
+    show_secrets: Annotated[bool, typer.Option("--show-secrets", help="Print secrets instead of ***.")] = False,
+) -> None:
+    """Print every setting with its effective value."""
+    from planetwire.supervise.roles import effective
+
+    with _settings("config") as settings:
+        values = flat(effective(settings), show_secrets=show_secrets)
+        if as_json:
+            typer.echo(json.dumps(values, indent=2))
+        else:
+            typer.echo("\n".join(f"{name} = {value}" for name, value in values.items()))
+
+
+@app.command()
+def path() -> None:
+    """Print the path of a datum: one line a stage."""
+    width = max(map(len, STAGES))
+    for name in STAGES:
+        doc = (importlib.import_module(f"planetwire.{name}").__doc__ or "").strip()
+        typer.echo(f"{name:<{width}}  {doc}")
+    assert {module.name for module in pkgutil.iter_modules(_package_path())} >= set(STAGES)
+
+
+def _package_path() -> list[str]:
+    return [str(Path(__file__).parent)]
+
+
+@app.command()
+def parse(
+    source: str,
+    file: Annotated[str, typer.Argument(help="A file, or - for standard input.")],
+    at: Annotated[str | None, typer.Option("--at", help="Reference time, ISO 8601; default now.")] = None,
+) -> None:
+    """Rows and rejects of one body as JSON, without a database."""
+    from planetwire.wiring import parse_body
+
+    with _settings("parse"):
+        try:
+            body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        except OSError as error:
+            typer.echo(f"planetwire: cannot read {file}: {error.strerror}", err=True)
+            raise typer.Exit(1) from error
+        typer.echo(json.dumps(parse_body(source, body, _time(at)), ensure_ascii=False))
+
+
+def _time(text: str | None) -> datetime:
+    if text is None:
+        return datetime.now(UTC)
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"not an ISO 8601 time: {text!r}", param_hint="--at") from error
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """Check each stage of the path and say which one is broken, and what to do."""
+    from planetwire.supervise.doctor import examine, healthy, render
+
+    with _settings("doctor") as settings:
+        steps = examine(settings)
+        typer.echo(json.dumps(steps, indent=2) if as_json else render(steps))
+        if not healthy(steps):
+            raise typer.Exit(1)
+
+
+jobs = typer.Typer(help="The job ledger.", no_args_is_help=True)
+app.add_typer(jobs, name="jobs")
+
+
+@jobs.command("ls")
+def jobs_ls(
+    status: Annotated[str | None, typer.Option(help="queued, running, cancelling, completed, failed, cancelled")] = None,
+    source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=500)] = 30,
+    as_json: AsJson = False,
+) -> None:
+    """Newest jobs first."""
+    from planetwire.supervise import jobs_cli
+
+    with _settings("jobs") as settings:
+        typer.echo(jobs_cli.ls(settings, status=status, source=source, limit=limit, as_json=as_json))
+
+
+@jobs.command("submit")
+def jobs_submit(
+    task_type: Annotated[str, typer.Argument(help="collect, clear_data, clear_cache or earth_refresh")],
+    source: str,
+    priority: Annotated[int, typer.Option()] = 100,
+    key: Annotated[str | None, typer.Option("--key", help="Idempotency key.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask for work; a queued job of the same type and source is returned instead of a second one."""
+    from planetwire.supervise import jobs_cli
+
+    with _settings("jobs") as settings:
+        typer.echo(jobs_cli.submit(settings, task_type, source, priority=priority, key=key, as_json=as_json))
+
+
+@jobs.command("cancel")
+def jobs_cancel(task_id: int, as_json: AsJson = False) -> None:
+    """Stop a job; batches already committed stay."""
+    from planetwire.supervise import jobs_cli
+
+    with _settings("jobs") as settings:
+        typer.echo(jobs_cli.cancel(settings, task_id, as_json=as_json))
+
+
+@jobs.command("show")
+def jobs_show(task_id: int) -> None:
+    """One job as JSON."""
+    from planetwire.supervise import jobs_cli
+
+    with _settings("jobs") as settings:
+        typer.echo(jobs_cli.show(settings, task_id))
+
+
+main: Callable[[], None] = app

@@ -1,0 +1,180 @@
+"""`up` and `demo`: one lock, one port, PostgreSQL, the children; prints the address when the page answers."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from socket import socket
+
+from planetwire.errors import SetupError
+from planetwire.log import get_logger
+from planetwire.migrate import migrate_postgres
+from planetwire.postgres import connect
+from planetwire.settings import PREFIX, Settings
+from planetwire.supervise.datadir import DataDir
+from planetwire.supervise.embedded_postgres import PR_SET_PDEATHSIG, EmbeddedPostgres
+from planetwire.supervise.supervisor import Child, Supervisor, listening_socket
+
+log = get_logger()
+
+READY_TIMEOUT_S = 90.0
+FEED_SERVER_TIMEOUT_S = 30.0
+PROBE_TIMEOUT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where the web process listens."""
+
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        """For people and for our own feeds; a wildcard address becomes loopback."""
+        host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
+        return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{self.port}"
+
+
+def run_up(settings: Settings, *, announce: Callable[[str], None], feed_server: bool = False) -> int:
+    """Run until told to stop; 0 then. Raises SetupError when the start fails, with everything ended again."""
+    data = DataDir(settings.data_dir)
+    data.prepare()
+    with ExitStack() as stack:
+        lock = stack.enter_context(data.lock())
+        data.check_kind(simulated=settings.simulated)
+        sock = stack.enter_context(listening_socket(settings.host, settings.port))
+        address = Address(settings.host, sock.getsockname()[1])
+        postgres = _start_postgres(settings)
+        supervisor = Supervisor(postgres, [])
+        supervisor.watch_signals()
+        stack.callback(supervisor.stop)
+        database_url = _prepare_database(settings, postgres)
+        environment = _child_environment(settings, database_url)
+        if feed_server:
+            environment |= _start_feed_server(stack)
+        data.write_runtime(pid=os.getpid(), url=address.url, database_url=database_url, halves=settings.halves)
+        stack.callback((data.run / "runtime.json").unlink, missing_ok=True)
+        code = data.new_login_code()
+        for child in _children(settings, sock, environment):
+            supervisor.start(child)
+        _wait_ready(supervisor, address)
+        if not supervisor.stopping:
+            announce(f"{address.url}/#login={code}")
+        supervisor.run()
+        assert not lock.closed
+    return 0
+
+
+def _start_postgres(settings: Settings) -> EmbeddedPostgres | None:
+    if not settings.earth or settings.database_url is not None:
+        return None
+    postgres = EmbeddedPostgres(settings.data_dir, settings.pg_bin)
+    postgres.start()
+    log.info("supervise.postgres.started", pid=postgres.pid)
+    return postgres
+
+
+def _prepare_database(settings: Settings, postgres: EmbeddedPostgres | None) -> str | None:
+    if not settings.earth:
+        return None
+    dsn = settings.database_url or (postgres.dsn if postgres else None)
+    assert dsn is not None
+    applied = asyncio.run(migrate(dsn))
+    if applied:
+        log.info("supervise.schema.migrated", applied=applied)
+    return dsn
+
+
+async def migrate(dsn: str) -> list[str]:
+    """Bring the schema up to date; the names applied now."""
+    connection = await connect(dsn, application="migrate")
+    try:
+        return await migrate_postgres(connection)
+    finally:
+        await connection.close()
+
+
+def _child_environment(settings: Settings, database_url: str | None) -> dict[str, str]:
+    environment = dict(os.environ)
+    environment[f"{PREFIX}DATA_DIR"] = str(settings.data_dir)
+    environment[f"{PREFIX}HALVES"] = settings.halves
+    environment[f"{PREFIX}HOST"] = settings.host
+    if settings.simulated:
+        environment[f"{PREFIX}SIMULATED"] = "true"
+    if database_url is not None:
+        environment[f"{PREFIX}DATABASE_URL"] = database_url
+    return environment
+
+
+def _children(settings: Settings, sock: socket, environment: dict[str, str]) -> list[Child]:
+    os.set_inheritable(sock.fileno(), True)
+    web = Child("web", ["web", "--fd", str(sock.fileno())], environment, (sock.fileno(),))
+    if not settings.earth:
+        return [web, Child("collect", ["collect"], environment)]
+    return [web, Child("work", ["work", "--feeds"], environment)]
+
+
+def _start_feed_server(stack: ExitStack) -> dict[str, str]:
+    from planetwire.demo.server import demo_environment  # only the demo needs it
+
+    libc = ctypes.CDLL(None)
+
+    def dies_with_parent() -> None:
+        os.setpgid(0, 0)
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+    process = subprocess.Popen(
+        [sys.executable, "-m", "planetwire.demo", "--port", "0"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        preexec_fn=dies_with_parent,
+        text=True,
+    )
+    stack.callback(_end, process)
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise SetupError("the feed server did not start; see the log above")
+    url = json.loads(line)["url"]
+    log.info("supervise.feed_server.started", url=url, pid=process.pid)
+    return demo_environment(url)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.terminate()
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _wait_ready(supervisor: Supervisor, address: Address) -> None:
+    deadline = time.monotonic() + READY_TIMEOUT_S
+    while not supervisor.stopping:
+        if _ready(address):
+            return
+        if time.monotonic() > deadline:
+            raise SetupError(f"the web process did not become ready within {READY_TIMEOUT_S:g} s; see the log above")
+        supervisor.turn(0.1)
+
+
+def _ready(address: Address) -> bool:
+    with suppress(urllib.error.URLError, OSError, TimeoutError):
+        with urllib.request.urlopen(f"{address.url}/readyz", timeout=PROBE_TIMEOUT_S) as answer:
+            return bool(answer.status == 200)
+    return False

@@ -1,0 +1,176 @@
+"""One role as a process: what it needs from the data dir, its loops, and a clean end on SIGTERM."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+
+import uvicorn
+import uvloop
+
+from planetwire import wiring
+from planetwire.errors import SetupError
+from planetwire.failpoint import arm
+from planetwire.log import get_logger
+from planetwire.settings import Settings
+from planetwire.supervise.datadir import DataDir
+from planetwire.supervise.embedded_postgres import EmbeddedPostgres
+from planetwire.supervise.supervisor import listening_socket
+from planetwire.wiring import Loop, Secrets
+
+log = get_logger()
+
+SHUTDOWN_S = 5  # open requests get this long
+
+
+def database_of(settings: Settings) -> str:
+    """The own server's address, or that of a running `up` on the data dir. Raises SetupError."""
+    if settings.database_url is not None:
+        return settings.database_url
+    data = DataDir(settings.data_dir)
+    running = data.runtime() if data.is_running() else None
+    if running and running.get("database_url"):
+        return str(running["database_url"])
+    raise SetupError(
+        f"no database: start `planetwire up` on {settings.data_dir}, or set PLANETWIRE_DATABASE_URL to your own server"
+    )
+
+
+def web_url_of(settings: Settings) -> str:
+    """Where the web process answers: that of a running `up`, else as configured."""
+    data = DataDir(settings.data_dir)
+    running = data.runtime() if data.is_running() else None
+    return str(running["url"]) if running and running.get("url") else f"http://{settings.host}:{settings.port}"
+
+
+def effective(settings: Settings) -> Settings:
+    """Settings with what a running or would-be installation adds: addresses and generated tokens."""
+    data = DataDir(settings.data_dir)
+    update: dict[str, object] = {}
+    if settings.earth and settings.database_url is None:
+        running = data.runtime() if data.is_running() else None
+        update["database_url"] = (running or {}).get("database_url") or EmbeddedPostgres(settings.data_dir).dsn
+    secrets = secrets_of(settings) if data.path.exists() else None
+    if secrets is not None:
+        update |= {
+            "admin_token": wiring.secret(secrets.admin_token),
+            "ingest_token": wiring.secret(secrets.ingest_token),
+        }
+    return settings.model_copy(update=update)
+
+
+def secrets_of(settings: Settings) -> Secrets:
+    """Tokens from the settings, else from the data dir, made at the first start."""
+    data = DataDir(settings.data_dir)
+    data.prepare()
+    admin, ingest = settings.admin_token, settings.ingest_token
+    return Secrets(
+        admin_token=admin.get_secret_value() if admin else data.secret("admin.token"),
+        ingest_token=ingest.get_secret_value() if ingest else data.secret("ingest.token"),
+        session_key=data.secret("session.key").encode(),
+    )
+
+
+def run_web(settings: Settings, fd: int | None) -> None:
+    """Serve until SIGTERM."""
+    arm(settings.failpoint)
+    dsn = database_of(settings) if settings.earth else None
+    sock = socket.socket(fileno=fd) if fd is not None else listening_socket(settings.host, settings.port)
+    code = DataDir(settings.data_dir).take_login_code()
+    uvloop.run(_serve(settings, dsn, secrets_of(settings), code, sock))
+
+
+async def _serve(settings: Settings, dsn: str | None, secrets: Secrets, code: str | None, sock: socket.socket) -> None:
+    async with wiring.open_web(settings, dsn, secrets, login_code=code) as web:
+        server = uvicorn.Server(
+            uvicorn.Config(
+                web.app,
+                http=web.protocol,
+                loop="none",
+                lifespan="off",
+                access_log=False,
+                log_level="warning",
+                ws="websockets-sansio",
+                ws_max_size=64 * 1024,
+                timeout_keep_alive=30,
+                timeout_graceful_shutdown=SHUTDOWN_S,
+                server_header=False,
+            )
+        )
+        async with _running(web.loops):
+            log.info("web.server.started", url=f"http://{settings.host}:{sock.getsockname()[1]}")
+            serving = asyncio.ensure_future(server.serve(sockets=[sock]))
+            try:
+                while not server.should_exit and not serving.done():
+                    await asyncio.sleep(0.1)
+                await web.drain()
+                await serving
+            finally:
+                server.should_exit = True
+                serving.cancel()
+                with suppress(asyncio.CancelledError):
+                    await serving
+
+
+def run_work(settings: Settings, *, feeds: bool) -> None:
+    """Run jobs until SIGTERM; with `feeds` the schedule and the observation feeds too."""
+    arm(settings.failpoint)
+    dsn = database_of(settings)
+    uvloop.run(_loops(wiring.open_work(settings, dsn, secrets_of(settings), feeds=feeds, web_url=web_url_of(settings))))
+
+
+def run_collect(settings: Settings) -> None:
+    """Run the schedule (Earth) and the observation feeds (Terminal) until SIGTERM."""
+    arm(settings.failpoint)
+    dsn = database_of(settings) if settings.earth else None
+    uvloop.run(_loops(wiring.open_collect(settings, dsn, secrets_of(settings), web_url=web_url_of(settings))))
+
+
+def run_relay(settings: Settings) -> None:
+    """Lead, or stand by, until SIGTERM."""
+    arm(settings.failpoint)
+    uvloop.run(_loops(wiring.open_relay(settings, database_of(settings))))
+
+
+async def _loops(opening: wiring.Opening) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    async with opening as parts:
+        async with _running(parts.loops) as failed:
+            waiter = asyncio.ensure_future(stop.wait())
+            await asyncio.wait({waiter, failed}, return_when=asyncio.FIRST_COMPLETED)
+            waiter.cancel()
+            await parts.drain()
+
+
+@asynccontextmanager
+async def _running(loops: Mapping[str, Loop]) -> AsyncIterator[asyncio.Future[None]]:
+    """The loops, for as long as the block lasts. A loop that fails ends the process: its supervisor restarts it."""
+    failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    tasks = {name: asyncio.ensure_future(run()) for name, run in loops.items()}
+
+    def ended(name: str, task: asyncio.Future[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            log.error("supervise.loop.failed", loop=name, exc_info=task.exception())
+            if not failed.done():
+                failed.set_result(None)
+            signal.raise_signal(signal.SIGTERM)
+
+    for name, task in tasks.items():
+        task.add_done_callback(lambda task, name=name: ended(name, task))  # type: ignore[misc]
+    try:
+        yield failed
+    finally:
+        for task in tasks.values():
+            task.cancel()
+        await asyncio.gather(*tasks.values(), return_exceptions=True)
+        if not failed.done():
+            failed.cancel()
+    errors = [task.exception() for task in tasks.values() if not task.cancelled() and task.exception()]
+    if errors:
+        raise SystemExit(1)

@@ -1,0 +1,85 @@
+"""A real Chromium. Missing: the test is skipped at home and fails in CI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    # Software WebGL: newer Chromium refuses it unless told that this is meant.
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+]
+DESKTOP = {"width": 1440, "height": 900}
+PHONE = {"width": 390, "height": 844}
+
+
+def chromium() -> str:
+    """Path of the browser; skips, or fails in CI, when there is none."""
+    for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
+        found = shutil.which(name)
+        if found:
+            return found
+    if os.environ.get("CI"):
+        pytest.fail("no Chromium on this machine; in CI that is a failure")
+    pytest.skip("no Chromium on this machine")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser a test session."""
+    executable = chromium()
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=executable, args=FLAGS, headless=True)
+        yield launched
+        launched.close()
+
+
+class Watched:
+    """What a page must not do: throw, log an error, or ask anybody but us."""
+
+    def __init__(self, page: Page) -> None:
+        self.errors: list[str] = []
+        self.expected: tuple[str, ...] = ()
+        page.on("pageerror", lambda error: self.errors.append(f"pageerror: {error}"))
+        page.on("console", self._console)
+        page.on("request", self._request)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and not any(text in message.text for text in self.expected):
+            self.errors.append(f"console: {message.text}")
+
+    def _request(self, request: Request) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme in ("http", "https", "ws", "wss") and parts.hostname not in ("127.0.0.1", "localhost"):
+            self.errors.append(f"asked {request.url}")
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """A desktop context in English, UTC."""
+    made = browser.new_context(viewport=DESKTOP, locale="en-GB", timezone_id="UTC")  # type: ignore[arg-type]
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A page that fails its test on an error or a foreign request; `page.watched.expected` names exceptions."""
+    made = context.new_page()
+    watched = Watched(made)
+    made.watched = watched  # type: ignore[attr-defined]
+    yield made
+    assert watched.errors == []

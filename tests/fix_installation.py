@@ -1,0 +1,191 @@
+"""A whole Planetwire as its users start it: a real process tree on a data dir of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+START_TIMEOUT_S = 90.0
+STOP_TIMEOUT_S = 40.0
+
+
+def wait_for(condition: Callable[[], Any], *, within_s: float, what: str) -> Any:
+    """The first truthy answer; fails with `what` after the time. Polls, since the other side is another process."""
+    deadline = time.monotonic() + within_s
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            pytest.fail(f"not within {within_s:g} s: {what} (last answer: {answer!r})")
+        time.sleep(0.02)
+
+
+@dataclass
+class Installation:
+    """`planetwire up` or `demo` on its own data dir and a free port."""
+
+    data_dir: Path
+    command: tuple[str, ...] = ("up",)
+    environment: dict[str, str] = field(default_factory=dict)
+    process: subprocess.Popen[str] | None = None
+    login_url: str = ""
+
+    def start(self) -> Installation:
+        """Start and wait for the printed address."""
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("PLANETWIRE_")}
+        environment |= {"PLANETWIRE_DATA_DIR": str(self.data_dir), "PLANETWIRE_PORT": "0"} | self.environment
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "planetwire", *self.command],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=(self.data_dir.parent / f"{self.data_dir.name}.log").open("ab"),
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.login_url = self.process.stdout.readline().strip()
+        assert self.login_url, f"did not start:\n{self.log()[-3000:]}"
+        return self
+
+    def log(self) -> str:
+        """What it wrote to stderr."""
+        return (self.data_dir.parent / f"{self.data_dir.name}.log").read_text(errors="replace")
+
+    @property
+    def url(self) -> str:
+        return self.login_url.partition("/#")[0]
+
+    @property
+    def dsn(self) -> str:
+        return str(self.runtime()["database_url"])
+
+    def runtime(self) -> dict[str, Any]:
+        loaded: dict[str, Any] = json.loads((self.data_dir / "run" / "runtime.json").read_text())
+        return loaded
+
+    def token(self, name: str = "admin") -> str:
+        return (self.data_dir / f"{name}.token").read_text().strip()
+
+    def client(self) -> httpx.Client:
+        """An HTTP client that may write."""
+        return httpx.Client(
+            base_url=self.url, headers={"Authorization": f"Bearer {self.token()}"}, timeout=30, trust_env=False
+        )
+
+    def submit(self, client: httpx.Client, task_type: str, source: str) -> int:
+        """A job's id."""
+        answer = client.post("/api/v1/jobs", json={"task_type": task_type, "source": source})
+        assert answer.status_code == 202, answer.text
+        return int(answer.json()["task_id"])
+
+    def job(self, client: httpx.Client, task_id: int) -> dict[str, Any]:
+        answer: dict[str, Any] = client.get(f"/api/v1/jobs/{task_id}").json()
+        return answer
+
+    def wait_job(self, client: httpx.Client, task_id: int, *statuses: str, within_s: float = 60) -> dict[str, Any]:
+        """The job once it is in one of the states (default: final)."""
+        wanted = statuses or ("completed", "failed", "cancelled")
+
+        def look() -> dict[str, Any] | None:
+            job = self.job(client, task_id)
+            return job if job["status"] in wanted else None
+
+        found: dict[str, Any] = wait_for(look, within_s=within_s, what=f"job {task_id} in {wanted}")
+        return found
+
+    def children(self) -> dict[str, int]:
+        """Pids by role: web, work, collect, postgres, feeds."""
+        assert self.process is not None
+        found: dict[str, int] = {}
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit():
+                continue
+            try:
+                stat = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+                command = (entry / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if int(stat[1]) == self.process.pid and stat[0] != "Z":
+                found[_role(command)] = int(entry.name)
+        return found
+
+    def kill(self, role: str) -> int:
+        """SIGKILL one child; its pid."""
+        pid = self.children()[role]
+        os.kill(pid, signal.SIGKILL)
+        return pid
+
+    def stop(self) -> int:
+        """SIGTERM, and the exit status."""
+        if self.process is None:
+            return 0
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            status = self.process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            status = self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self.process = None
+        return status
+
+
+def _role(command: list[bytes]) -> str:
+    words = [word.decode(errors="replace") for word in command]
+    if "planetwire.demo" in words:
+        return "feeds"
+    if "planetwire" in words:
+        return words[words.index("planetwire") + 1]
+    return Path(words[0]).name
+
+
+@pytest.fixture
+def data_dir() -> Iterator[Path]:
+    """A fresh place that an unprivileged PostgreSQL can reach too."""
+    folder = Path(tempfile.mkdtemp(prefix="pw-e2e-"))
+    folder.chmod(0o755)
+    yield folder / "data"
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def installation(data_dir: Path) -> Iterator[Callable[..., Installation]]:
+    """Starts installations on one data dir; ends them afterwards."""
+    started: list[Installation] = []
+
+    def start(*command: str, **environment: str) -> Installation:
+        made = Installation(data_dir, command or ("up",), environment)
+        started.append(made)
+        return made.start()
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+@pytest.fixture(scope="session")
+def demo_installation() -> Iterator[Installation]:
+    """One running demo, shared by the tests that only look."""
+    folder = Path(tempfile.mkdtemp(prefix="pw-demo-"))
+    folder.chmod(0o755)
+    made = Installation(folder / "data", ("demo",))
+    try:
+        yield made.start()
+    finally:
+        made.stop()
+        shutil.rmtree(folder, ignore_errors=True)
