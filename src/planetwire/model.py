@@ -102,6 +102,16 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceDefaults:
+    """What a source does while no operator has said otherwise. `floor_s`: the provider's least interval."""
+
+    source: str
+    interval_s: float
+    floor_s: float
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Fact:
     """One row of `collected_data` to be, without its source. `external_key` is unique within the source."""
 

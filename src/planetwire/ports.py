@@ -20,6 +20,7 @@ from planetwire.model import (
     JobRequest,
     JobStatus,
     Json,
+    LayerAdapter,
     LayerEvent,
     Lease,
     LogEvent,
@@ -84,11 +85,18 @@ class JobQueue(Protocol):
         """One fenced transaction: rows and progress commit together, or LeaseLost and neither does."""
 
     async def finish(
-        self, lease: Lease, status: JobStatus, *, message: str | None = None, error: tuple[str, str] | None = None
+        self,
+        lease: Lease,
+        status: JobStatus,
+        *,
+        message: str | None = None,
+        error: tuple[str, str] | None = None,
+        retry_after_s: float | None = None,
     ) -> bool:
         """Move to a final state (or back to queued with back-off when `failed` and attempts remain).
 
-        `error` is (code, text). False when the lease was lost: then nothing was written. Idempotent.
+        `error` is (code, text); `retry_after_s` is the least back-off. False when the lease was lost: then
+        nothing was written. Idempotent.
         """
 
     async def cancel(self, task_id: int) -> Job:
@@ -96,6 +104,19 @@ class JobQueue(Protocol):
 
     async def rescue(self, limit: int = 100) -> int:
         """Take back jobs whose lease ran out: requeued, failed after the last attempt, or cancelled."""
+
+
+class JobUpkeep(Protocol):
+    """What a worker needs beside the queue. None of it is needed for correctness, only for promptness."""
+
+    async def look(self, leases: Sequence[Lease]) -> Mapping[int, JobStatus]:
+        """Status of the leases still owned, without extending them; a missing id is lost."""
+
+    async def release(self, leases: Sequence[Lease]) -> int:
+        """Give jobs back unfinished, the attempt not counted; `cancelling` ones end cancelled. How many."""
+
+    async def open_gate(self, seconds: float) -> None:
+        """Ask writers to ring the doorbell `planet_task_control` for a while (contracts §1)."""
 
 
 class JobBoard(Protocol):
@@ -204,13 +225,22 @@ class ObservationStore(Protocol):
     """History and patch events, written in one transaction; an acknowledged revision survives a power cut."""
 
     async def append(self, patches: Sequence[ObservationPatch]) -> Sequence[Appended]:
-        """In order, all or none. Raises BackendError; then nothing was stored."""
+        """In order, all or none. Raises BackendError (LogWriteFailed when the log refused); then nothing was stored.
+
+        Events reach whoever listens in revision order before this returns.
+        """
 
     async def history(self, city: str, since: datetime) -> Sequence[tuple[str, str, datetime, float]]:
         """(series_key, source, obs_time, °C) rising by time."""
 
     async def latest(self, cities: Iterable[str] | None = None) -> Mapping[str, Sequence[Json]]:
-        """Newest stored reading of every series of each city."""
+        """Newest stored reading of every series of each city that has any; all cities when None.
+
+        Keys: series_key, source, obs_time (aware UTC), temp, max_so_far, station_code, station_label, revision.
+        """
+
+    async def highs(self, since: Mapping[str, datetime]) -> Mapping[str, tuple[float, datetime]]:
+        """Highest headline °C of each city from its time on, and when it was first reached; absent without one."""
 
     async def prune(self) -> int:
         """Drop events past the window and history past 14 days; returns how many events went."""
@@ -237,6 +267,68 @@ class EventLog(Protocol):
         """Events of these topics above `after`, oldest first, at most `limit`."""
 
 
+# --- live delivery
+
+
+class FrameSink(Protocol):
+    """The outgoing side of one connection, as the hub sees it. Called on the event loop; nothing here waits."""
+
+    def write(self, frame: bytes, /) -> None:
+        """Hand over whole frames. May call `Subscription.pause` from within, when the buffer is full."""
+
+    def resync(self, reason: ResyncReason, /) -> None:
+        """Tell the client that its cursor cannot be served; the stream goes on live."""
+
+    def pending_bytes(self) -> int:
+        """Bytes the transport still holds; a reader that makes progress lets this fall."""
+
+    def cut(self) -> None:
+        """Drop the connection and what it still holds, at once. Idempotent."""
+
+
+class Subscription(Protocol):
+    """One connection's place in a live stream: live, or catching up from its cursor."""
+
+    @property
+    def cursor(self) -> int:
+        """Every event of this subscription up to this revision was handed to the sink."""
+
+    def resume(self) -> None:
+        """The sink has room: replay, then live. Also the start; nothing is delivered before it."""
+
+    def pause(self) -> None:
+        """The sink is full: nothing more until `resume`; what comes meanwhile is read later, from the cursor."""
+
+    def close(self) -> None:
+        """Leave. Idempotent."""
+
+
+class LiveStream(Protocol):
+    """One log fanned out to the connections of this process. No gap and no double between replay and live."""
+
+    @property
+    def epoch(self) -> str:
+        """The log's life."""
+
+    @property
+    def head(self) -> int:
+        """The latest revision that was fanned out."""
+
+    def heads(self, topics: Sequence[str]) -> Mapping[str, int]:
+        """Per topic, a revision that is at least its latest fanned-out one and at most `head`."""
+
+    async def locate(
+        self, topics: Sequence[str], since: tuple[str | None, int] | None, limit: int
+    ) -> int | ResyncReason | None:
+        """Where to begin: the revision to replay after, why that is impossible, or None for live only.
+
+        `limit` bounds the replay in events. Raises BackendError only when the log was never reachable.
+        """
+
+    def join(self, topics: Sequence[str], start: int | ResyncReason | None, sink: FrameSink) -> Subscription:
+        """Register; delivery begins with `resume`. Nothing may be awaited for that between the two."""
+
+
 # --- outbox, relay ----------------------------------------------------------------------------------
 
 
@@ -249,8 +341,10 @@ class ChangeLog(Protocol):
     async def resign(self, holder: str, term: int) -> None:
         """Give leadership up, if still held."""
 
-    async def pending(self, limit: int) -> tuple[Sequence[Change], Sequence[Hint]]:
-        """Unconsumed rows that are due, oldest first. Not `id > last`: ids are not commit order."""
+    async def pending(
+        self, limit: int, *, held: Sequence[int] = (), held_hints: Sequence[int] = ()
+    ) -> tuple[Sequence[Change], Sequence[Hint]]:
+        """Unconsumed rows that are due and not `held`, oldest first. Not `id > last`: ids are not commit order."""
 
     async def publish(
         self,
@@ -263,7 +357,7 @@ class ChangeLog(Protocol):
     ) -> Sequence[LogEvent]:
         """Append the events and mark the rows, in one transaction. Raises LeaseLost when the term is over."""
 
-    async def defer(self, ids: Sequence[int], error: str) -> None:
+    async def defer(self, ids: Sequence[int], error: str, *, hints: Sequence[int] = ()) -> None:
         """Back the rows off alone; after five attempts they wait until retried by hand."""
 
     async def lag(self) -> Json:
@@ -293,4 +387,19 @@ class LayerRegistry(Protocol):
     """`EarthLayerAdapterRegistry`: source, table, layer, cache, owned rows, strategy. Pure."""
 
     def layers_of(self, table: str, source: str | None) -> Sequence[str]:
-        """Layers fed by the pair; empty when unmapped."""
+        """Layers fed by the pair; empty when unmapped. Source None: every layer fed by the table."""
+
+    def layers_of_source(self, source: str | None) -> Sequence[str]:
+        """Layers fed by the source from whatever table; None: all layers."""
+
+    def adapter(self, layer: str) -> LayerAdapter:
+        """Raises NotFound."""
+
+    def all(self) -> Sequence[LayerAdapter]:
+        """Every layer, in the order of declaration."""
+
+    def sources_of(self, layer: str) -> Sequence[str]:
+        """Sources whose facts the layer shows, other spellings included. Raises NotFound."""
+
+    def owned_tables(self, source: str) -> Sequence[str]:
+        """Derived tables from which `clear_data` of the source deletes."""

@@ -10,6 +10,7 @@ create table collected_data (
     lat double precision,
     lon double precision,
     observed_at timestamptz,
+    created_at timestamptz not null default clock_timestamp(),
     collected_at timestamptz not null default clock_timestamp(),
     valid_until timestamptz,
     task_id bigint,
@@ -30,6 +31,7 @@ create table datasources (
     last_error_code text,
     last_error text,
     rejects bigint not null default 0,
+    rejects_last_run bigint not null default 0,
     rows_last_run bigint,
     etag text,
     last_modified text,
@@ -38,3 +40,56 @@ create table datasources (
     cooldown_until timestamptz,
     facts_deleted_at timestamptz
 );
+
+-- What is remembered of a feed's last body is void once somebody else deleted facts of it: the next collect must
+-- bring them back even if the feed says "not modified". The feed's own sweep names its source in a setting that
+-- lives as long as its transaction. ALWAYS: also in a session that runs as a replica.
+create function facts_void_state() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if tg_op = 'TRUNCATE' then
+        update public.datasources set facts_deleted_at = clock_timestamp();
+    else
+        with hit as (
+            select state.source from public.datasources state
+            where state.source in (select distinct old_rows.source from old_rows)
+                and state.source is distinct from current_setting('planetwire.sweep', true)
+            order by state.source
+            for update
+        )
+        update public.datasources state set facts_deleted_at = clock_timestamp()
+        from hit where state.source = hit.source;
+    end if;
+    return null;
+end $$;
+
+create trigger facts_void_state_delete after delete on collected_data
+    referencing old table as old_rows for each statement execute function facts_void_state();
+create trigger facts_void_state_truncate after truncate on collected_data
+    for each statement execute function facts_void_state();
+alter table collected_data enable always trigger facts_void_state_delete;
+alter table collected_data enable always trigger facts_void_state_truncate;
+
+-- Deletes up to `most` rows of the source from a fact or derived table, lowest ids first; 0 when none is left.
+-- By key range: each chunk starts where live rows start, instead of stepping over the dead ones of the last chunk.
+create function planet_clear_chunk(target text, wanted_source text, most integer) returns bigint
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    edge bigint;
+    gone bigint;
+begin
+    loop
+        execute format(
+            'select max(id) from (select id from public.%I where source = $1 order by id limit $2) head', target)
+            into edge using wanted_source, most;
+        if edge is null then
+            return 0;
+        end if;
+        execute format('delete from public.%I where source = $1 and id <= $2', target) using wanted_source, edge;
+        get diagnostics gone = row_count;
+        -- Somebody else deleted the same rows between the two statements: look again.
+        if gone > 0 then
+            return gone;
+        end if;
+    end loop;
+end $$;
