@@ -1,0 +1,131 @@
+"""`up` as an operator meets it: one installation a data dir, halves alone, clean ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from fix_installation import Installation, wait_for
+
+pytestmark = pytest.mark.timeout(180)
+
+NO_FEEDS = {f"PLANETWIRE_FEEDS__{source}__ENABLED": "false" for source in ("CELESTRAK_GP", "USGS_QUAKES", "AWC_METAR")}
+
+
+def run(data_dir: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PLANETWIRE_")}
+    env |= {"PLANETWIRE_DATA_DIR": str(data_dir), "PLANETWIRE_PORT": "0"} | environment
+    return subprocess.run(
+        [sys.executable, "-m", "planetwire", *command], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def test_a_second_up_on_the_same_data_dir_says_so_and_exits_1(installation: Callable[..., Installation]) -> None:
+    first = installation("up", **NO_FEEDS)
+    second = run(first.data_dir, "up")
+    assert second.returncode == 1
+    assert "already runs" in second.stderr and first.url in second.stderr
+    assert httpx.get(f"{first.url}/healthz", trust_env=False).status_code == 200
+
+
+def test_the_weather_half_alone_starts_no_postgresql(installation: Callable[..., Installation]) -> None:
+    """Q14, S113, S212."""
+    made = installation("up", "--only", "terminal", **NO_FEEDS)
+    assert set(made.children()) == {"web", "collect"}
+    assert not (made.data_dir / "postgres").exists()
+    ready = httpx.get(f"{made.url}/readyz", trust_env=False)
+    assert ready.status_code == 200 and ready.json()["halves"] == ["terminal"]
+    assert httpx.get(f"{made.url}/api/scan/terminal", trust_env=False).status_code == 200
+    off = httpx.get(f"{made.url}/api/v1/layers", trust_env=False)
+    assert (off.status_code, off.json()["code"]) == (404, "half_disabled")
+
+
+def test_the_earth_half_alone_says_that_the_other_is_off(installation: Callable[..., Installation]) -> None:
+    made = installation("up", "--only", "earth", **NO_FEEDS)
+    off = httpx.get(f"{made.url}/api/events?cities=shanghai", trust_env=False)
+    assert (off.status_code, off.json()["code"]) == (404, "half_disabled")
+    layers = httpx.get(f"{made.url}/api/v1/layers", trust_env=False).json()["items"]
+    assert {layer["id"] for layer in layers} >= {"satellites", "earthquakes"}
+    assert all(layer["count"] == 0 for layer in layers), "layers are listed and empty before any feed succeeded"
+
+
+def test_everything_ends_with_its_parent_however_it_ends(installation: Callable[..., Installation]) -> None:
+    made = installation("up", **NO_FEEDS)
+    pids = list(made.children().values())
+    assert made.process is not None
+    made.process.kill()
+    made.process.wait()
+    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), within_s=20, what="all children gone")
+    assert made.process.stdout is not None
+    made.process.stdout.close()
+    made.process = None
+    made.start()
+    assert httpx.get(f"{made.url}/readyz", trust_env=False).status_code == 200
+    assert made.stop() == 0
+
+
+def test_config_prints_an_address_that_psql_can_use(installation: Callable[..., Installation]) -> None:
+    made = installation("up", **NO_FEEDS)
+    printed = run(made.data_dir, "config", "--json")
+    values = json.loads(printed.stdout)
+    assert values["database_url"] == made.dsn
+    assert values["admin_token"] == "***"
+    shown = json.loads(run(made.data_dir, "config", "--json", "--show-secrets").stdout)
+    assert shown["admin_token"] == made.token()
+
+
+def test_jobs_can_be_submitted_seen_and_cancelled_from_a_shell(installation: Callable[..., Installation]) -> None:
+    """S44, Q28."""
+    made = installation("up", **NO_FEEDS)
+    os.kill(made.children()["work"], 19)  # SIGSTOP: nothing claims while we look
+    try:
+        submitted = json.loads(run(made.data_dir, "jobs", "submit", "collect", "usgs_quakes", "--json").stdout)
+        assert submitted["created"] is True
+        again = json.loads(run(made.data_dir, "jobs", "submit", "collect", "usgs_quakes", "--json").stdout)
+        assert again == {"task_id": submitted["task_id"], "status": "queued", "created": False}
+        listed = json.loads(run(made.data_dir, "jobs", "ls", "--json").stdout)
+        assert [job["id"] for job in listed] == [submitted["task_id"]]
+        assert "usgs_quakes" in run(made.data_dir, "jobs", "ls").stdout
+        cancelled = run(made.data_dir, "jobs", "cancel", str(submitted["task_id"]))
+        assert cancelled.returncode == 0 and "cancelled" in cancelled.stdout
+        assert run(made.data_dir, "jobs", "cancel", str(submitted["task_id"])).returncode == 1
+    finally:
+        os.kill(made.children()["work"], 18)
+    wrong = run(made.data_dir, "jobs", "submit", "colect", "usgs_quakes")
+    assert wrong.returncode == 1 and "did you mean collect" in wrong.stderr
+
+
+def test_doctor_finds_nothing_wrong_on_a_healthy_installation(installation: Callable[..., Installation]) -> None:
+    """S88."""
+    made = installation("up", **NO_FEEDS)
+    report = run(made.data_dir, "doctor")
+    assert report.returncode == 0, report.stdout + report.stderr
+
+
+def test_a_misspelt_setting_stops_the_start(data_dir: Path) -> None:
+    refused = run(data_dir, "up", PLANETWIRE_DATABSE_URL="x")
+    assert refused.returncode == 1
+    assert "did you mean PLANETWIRE_DATABASE_URL" in refused.stderr
+
+
+def test_a_port_in_use_is_the_first_thing_said(installation: Callable[..., Installation], data_dir: Path) -> None:
+    first = installation("up", "--only", "terminal", **NO_FEEDS)
+    port = first.url.rpartition(":")[2]
+    second = run(data_dir.parent / "other", "up", "--only", "terminal", PLANETWIRE_PORT=port)
+    assert second.returncode == 1
+    assert "cannot listen" in second.stderr
+
+
+def test_path_prints_one_line_a_stage(data_dir: Path) -> None:
+    lines = run(data_dir, "path").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == [
+        "jobs", "collect", "facts", "layers", "outbox", "relay", "stream", "web",
+    ]  # fmt: skip
+    assert all(len(line.split(None, 1)[1]) > 20 for line in lines)

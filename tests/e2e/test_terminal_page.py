@@ -1,0 +1,112 @@
+"""The live charts in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page
+
+from fix_browser import PHONE
+from fix_installation import Installation, wait_for
+
+pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("demo"), pytest.mark.timeout(240)]
+
+CITIES = "() => window.__planetwire?.terminal?.cities?.() ?? []"
+POINTS = "([city, series]) => window.__planetwire.terminal.points(city, series)"
+
+
+def visible(page: Page) -> list[str]:
+    return list(wait_for(lambda: page.evaluate(CITIES), within_s=30, what="charts with cities"))
+
+
+def points(page: Page, city: str, series: str) -> list[list[float]]:
+    return list(page.evaluate(POINTS, [city, series]))
+
+
+def push(installation: Installation, city: str, temp: float, **changes: object) -> dict[str, object]:
+    answer = httpx.post(
+        f"{installation.url}/api/internal/collector-patch",
+        headers={"Authorization": f"Bearer {installation.token('ingest')}"},
+        json={"city": city, "changes": {"temp": temp, "source": "e2e_probe", **changes}},
+        trust_env=False,
+    )
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def has(page: Page, city: str, series: str, value: float) -> bool:
+    return any(abs(point[1] - value) < 1e-6 for point in points(page, city, series))
+
+
+def test_four_charts_show_curves_and_keep_moving(demo_installation: Installation, page: Page) -> None:
+    """S101, S102, S104, S220, S221: snapshot first, then points by SSE for the visible cities only."""
+    page.goto(f"{demo_installation.url}/terminal")
+    cities = visible(page)
+    assert len(cities) == 4
+    for city in cities:
+        wait_for(lambda city=city: len(points(page, city, "metar")) > 10, within_s=60, what=f"a curve of {city}")
+    before = {city: len(points(page, city, "metar")) for city in cities}
+    wait_for(
+        lambda: any(len(points(page, city, "metar")) > before[city] for city in cities),
+        within_s=120,
+        what="a new METAR in an open chart",
+    )
+
+
+def test_a_pushed_reading_appears_within_a_second(demo_installation: Installation, page: Page) -> None:
+    """S183, S221: ingest to chart, without a reload."""
+    page.goto(f"{demo_installation.url}/terminal")
+    city = visible(page)[0]
+    wait_for(
+        lambda: page.evaluate("() => window.__planetwire.terminal.connection()") == "live", within_s=30, what="live"
+    )
+    push(demo_installation, city, 21.37, series_key="airport_primary")
+    wait_for(lambda: has(page, city, "airport_primary", 21.37), within_s=1, what="the pushed point")
+
+
+def test_after_thirty_seconds_offline_exactly_the_missed_points_are_there(
+    installation: Callable[..., Installation], browser: Browser
+) -> None:
+    """S103, S184–S187, S222, S224: replay by revision; nothing doubled, nothing of other cities."""
+    made = installation("demo")
+    context = browser.new_context(locale="en-GB")
+    page = context.new_page()
+    page.goto(f"{made.url}/terminal")
+    city = visible(page)[0]
+    wait_for(
+        lambda: page.evaluate("() => window.__planetwire.terminal.connection()") == "live", within_s=30, what="live"
+    )
+    base = int(datetime.now(UTC).timestamp()) - 3600
+    push(made, city, 10.0, series_key="airport_primary", obs_time=base)
+    wait_for(lambda: has(page, city, "airport_primary", 10.0), within_s=5, what="the first point")
+    context.set_offline(True)
+    page.evaluate("() => window.__planetwire.terminal.drop()")
+    values = [11.5, 12.5, 13.5, 14.5]
+    for number, value in enumerate(values, 1):
+        push(made, city, value, series_key="airport_primary", obs_time=base + 60 * number)
+    assert not has(page, city, "airport_primary", 11.5)
+    snapshots: list[str] = []
+    page.on("request", lambda request: snapshots.append(request.url) if "/detail" in request.url else None)
+    context.set_offline(False)
+    page.evaluate("() => window.dispatchEvent(new Event('online'))")
+    wait_for(lambda: has(page, city, "airport_primary", 14.5), within_s=40, what="the last missed point")
+    got = [point[1] for point in points(page, city, "airport_primary") if point[0] >= base * 1000]
+    assert got == [10.0, *values]
+    assert snapshots == [], "the gap was filled by replay, not by a reload"
+    context.close()
+
+
+def test_the_phone_shows_one_chart_without_sideways_scrolling(
+    demo_installation: Installation, browser: Browser
+) -> None:
+    """S180: the main chart's city alone is subscribed."""
+    context = browser.new_context(viewport=PHONE, locale="zh-CN", has_touch=True, is_mobile=True)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(f"{demo_installation.url}/terminal")
+    assert len(visible(page)) == 1
+    assert page.evaluate("() => document.documentElement.scrollWidth <= window.innerWidth")
+    assert page.evaluate("() => document.documentElement.lang").startswith("zh")
+    context.close()
