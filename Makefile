@@ -68,7 +68,7 @@ e2e: setup ## Only the browser tests
 	$(BIN)/python -m pytest -q tests/e2e
 
 bench: setup ## Every benchmark, one figure a script
-	@for script in bench/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+	@for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 wheel: setup ## Build dist/*.whl with the front end inside
 	$(BIN)/python -m build --wheel

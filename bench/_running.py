@@ -1,0 +1,44 @@
+"""A running installation for the benchmarks, and how they print: one figure a script, as a ratio."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from fix_installation import Installation  # noqa: E402
+
+NO_FEEDS = {f"PLANETWIRE_FEEDS__{source}__ENABLED": "false" for source in ("CELESTRAK_GP", "USGS_QUAKES", "AWC_METAR")}
+
+
+@contextmanager
+def running(*command: str, **environment: str) -> Iterator[Installation]:
+    """An installation on a data dir of its own, gone afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="pw-bench-"))
+    folder.chmod(0o755)
+    made = Installation(folder / "data", command or ("up",), environment)
+    try:
+        yield made.start()
+    finally:
+        made.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def milliseconds(samples_s: Sequence[float]) -> str:
+    """Median and 99th percentile."""
+    ordered = sorted(samples_s)
+    p99 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
+    return f"p50 {statistics.median(ordered) * 1000:.2f} ms, p99 {p99 * 1000:.2f} ms, n={len(ordered)}"
+
+
+def verdict(name: str, figure: float, bound: float, detail: str, *, at_most: bool = True) -> None:
+    """The one line of a benchmark. Ends with status 1 when the bound is missed."""
+    met = figure <= bound if at_most else figure >= bound
+    print(f"{name}: {figure:.2f} (goal {'≤' if at_most else '≥'} {bound:g}) {'met' if met else 'MISSED'} – {detail}")
+    sys.exit(0 if met else 1)

@@ -1,0 +1,88 @@
+"""What the database can say about the path of a change: triggers, facts, backlog, unmapped pairs, leader.
+
+Steps in the order in which a person on call asks. Reading only; every query is bounded.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC
+
+from planetwire.model import Json
+from planetwire.outbox.tables import WATCHED, trigger_names
+from planetwire.postgres import Connection
+from planetwire.sql import queries_beside
+
+Q = queries_beside(__file__)
+
+COUNT_MAX = 200_000  # facts counted per source
+BACKLOG_MAX = 100_000
+UNMAPPED_MAX = 20
+BACKLOG_AGE_S = 30.0  # older than this, somebody has stopped consuming
+LONG_TRANSACTION_S = 300.0
+
+
+def _step(name: str, title: str, ok: bool, detail: str, advice: str = "") -> Json:
+    return {"step": name, "title": title, "ok": ok, "detail": detail, "advice": "" if ok else advice}
+
+
+async def examine(connection: Connection) -> list[Json]:
+    """Steps `triggers`, `facts`, `outbox`, `adapter`, `listener`, each ok or with advice."""
+    return [
+        await _triggers(connection),
+        await _facts(connection),
+        await _outbox(connection),
+        await _adapter(connection),
+        await _listener(connection),
+    ]
+
+
+async def _triggers(connection: Connection) -> Json:
+    wanted = {name for table in WATCHED for part in (table.name, *table.partitions) for name in trigger_names(part)}
+    rows = {row["name"]: row["always"] for row in await connection.fetch(Q.triggers_enabled)}
+    missing = sorted(name for name in wanted if not rows.get(name))
+    detail = f"missing or not ALWAYS: {', '.join(missing)}" if missing else f"{len(wanted)} in place"
+    advice = "run `planetwire migrate`; a trigger that was dropped by hand must be made again from the migration"
+    return _step("triggers", "Every fact and derived table has its triggers", not missing, detail, advice)
+
+
+async def _facts(connection: Connection) -> Json:
+    rows = await connection.fetch(Q.newest_facts, COUNT_MAX)
+    parts = []
+    for row in rows:
+        newest = row["newest_at"]
+        when = f"newest {newest.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z" if newest else "none yet"
+        parts.append(f"{row['source']} {row['facts']} ({when})")
+    advice = "submit a collect job and watch it: `planetwire jobs submit collect <source>`, then `planetwire jobs ls`"
+    has_facts = any(row["facts"] for row in rows)
+    return _step("facts", "Facts are there", has_facts or not rows, "; ".join(parts) or "no source yet", advice)
+
+
+async def _outbox(connection: Connection) -> Json:
+    row = await connection.fetchrow(Q.backlog, BACKLOG_MAX)
+    assert row is not None
+    late = row["oldest_age_s"] > BACKLOG_AGE_S and row["pending"] > row["quarantined"]
+    ok = not late and not row["quarantined"]
+    detail = f"{row['pending']} pending, oldest {row['oldest_age_s']:.1f} s, {row['quarantined']} quarantined"
+    slow = await connection.fetch(Q.long_transactions, LONG_TRANSACTION_S)
+    if slow:
+        detail += f"; longest open transaction {slow[0]['age_s']:.0f} s (pid {slow[0]['pid']})"
+    advice = "no relay consumes, or rows fail: look at the next steps, at last_error in earth_data_change_events"
+    return _step("outbox", "Changes are consumed", ok, detail, advice)
+
+
+async def _adapter(connection: Connection) -> Json:
+    rows = await connection.fetch(Q.skipped_recently, UNMAPPED_MAX)
+    detail = ", ".join(f"{row['table_name']}/{row['source']} ({row['changes']})" for row in rows)
+    advice = "no layer declares these pairs: add the source to a layer's `feeds`, or ignore them if that is meant"
+    return _step(
+        "adapter", "Every changed pair of table and source has a layer", not rows, detail or "all mapped", advice
+    )
+
+
+async def _listener(connection: Connection) -> Json:
+    row = await connection.fetchrow(Q.leader)
+    assert row is not None
+    listeners = await connection.fetchval(Q.listeners)
+    detail = f"leader {row['holder'] or 'none'}, term {row['term']}, revision {row['revision']}, {listeners} listening"
+    advice = "start `planetwire up` (or `web`, or `relay`); without LISTEN everything still arrives, a second later"
+    return _step("listener", "A relay leads and listens", bool(row["held"]), detail, advice)

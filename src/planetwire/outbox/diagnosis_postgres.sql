@@ -1,0 +1,54 @@
+-- name: triggers_enabled
+select tgname as name, tgenabled::text = 'A' as always
+from pg_trigger
+where tgname like 'tr_planet_%_changed_%';
+
+-- name: newest_facts
+select source, facts, newest_at
+from (
+    select distinct source from datasources
+    union
+    select distinct source from (
+        select source from collected_data order by id desc limit 1000
+    ) recent
+) known
+cross join lateral (
+    select count(*) as facts, max(collected_at) as newest_at
+    from (select collected_at from collected_data where source = known.source limit $1) counted
+) c
+order by source;
+
+-- name: backlog
+select count(*) as pending,
+       coalesce(extract(epoch from clock_timestamp() - min(occurred_at)), 0)::float8 as oldest_age_s,
+       count(*) filter (where next_attempt_at = 'infinity') as quarantined
+from (
+    select occurred_at, next_attempt_at
+    from earth_data_change_events
+    where consumed_at is null
+    order by id
+    limit $1
+) oldest;
+
+-- name: skipped_recently
+select table_name, source, count(*) as changes
+from earth_data_change_events
+where skipped_reason is not null
+group by table_name, source
+order by 3 desc, 1, 2
+limit $1;
+
+-- name: leader
+select leader_holder as holder, leader_term as term, revision,
+       coalesce(leader_expires_at > clock_timestamp(), false) as held
+from earth_log_head;
+
+-- name: listeners
+select count(*) from pg_stat_activity where datname = current_database() and application_name = 'planetwire listen';
+
+-- name: long_transactions
+select pid, application_name, extract(epoch from clock_timestamp() - xact_start)::float8 as age_s
+from pg_stat_activity
+where datname = current_database() and xact_start < clock_timestamp() - make_interval(secs => $1)
+order by xact_start
+limit 5;
