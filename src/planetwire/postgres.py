@@ -24,6 +24,13 @@ SELF_TEST_S = 15.0  # how often the LISTEN connection proves that it is alive
 RECONNECT_MAX_S = 5.0
 # What a dead, restarting or unreachable server raises; anything else is a bug and travels on.
 CONNECTION_ERRORS = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, TimeoutError)
+# What a server says while it goes down, comes up, or is full.
+SERVER_BUSY = (
+    asyncpg.CannotConnectNowError,
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+)
 
 
 async def set_codecs(connection: Connection) -> None:
@@ -72,7 +79,7 @@ async def translated() -> AsyncIterator[None]:
     """Connection trouble becomes BackendError, so that callers need not know the driver."""
     try:
         yield
-    except (*CONNECTION_ERRORS, asyncpg.CannotConnectNowError, asyncpg.AdminShutdownError) as error:
+    except (*CONNECTION_ERRORS, *SERVER_BUSY) as error:
         raise BackendError(f"PostgreSQL: {error!r}") from error
 
 

@@ -1,0 +1,157 @@
+"""Facts in PostgreSQL: port FactStore.
+
+A batch is one COPY into a temporary table and one merging statement, so it fires each statement trigger once; a
+row whose values are already there is neither written nor locked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from planetwire.log import get_logger
+from planetwire.model import Batch, Fact, FetchState, Written
+from planetwire.ports import JobTx
+from planetwire.postgres import Connection, Pool, translated
+from planetwire.sql import queries_beside
+
+log = get_logger()
+Q = queries_beside(__file__)
+
+STAGE = "fact_stage"
+STAGE_COLUMNS = ("n", "external_key", "kind", "title", "data", "lat", "lon", "observed_at", "valid_until")
+SHRINK_MIN = 0.5  # a body with less than this share of the rows we have deletes nothing
+
+
+class PostgresFactStore:
+    """Port FactStore."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def upsert(self, tx: JobTx, source: str, batch: Batch, task_id: int | None) -> Written:
+        """See the port. Of facts with one key the last wins; a tombstone wins over all.
+
+        A body with less than half of the rows we had deletes nothing, and the job's message says so.
+        """
+        connection: Connection = tx.connection
+        async with translated():
+            written = await self._merge(connection, source, batch.facts, task_id)
+            await connection.execute(Q.name_sweep, source)
+            if batch.tombstones:
+                await connection.execute(Q.delete_keys, source, list(batch.tombstones))
+            if batch.complete and batch.sweep_keys is not None:
+                await self._sweep(tx, source, batch.sweep_keys, task_id)
+            await connection.execute(Q.name_sweep, "")
+            await self._remember(connection, source, batch, task_id)
+        return written
+
+    async def _merge(self, connection: Connection, source: str, facts: Sequence[Fact], task_id: int | None) -> Written:
+        if not facts:
+            return Written(0, 0, 0)
+        await connection.execute(Q.create_stage)
+        await connection.copy_records_to_table(STAGE, records=_stage_rows(facts), columns=STAGE_COLUMNS)
+        row = await connection.fetchrow(Q.merge_stage, source, task_id)
+        inserted, updated = row["inserted"], row["updated"]
+        return Written(inserted, updated, row["offered"] - inserted - updated)
+
+    async def _sweep(self, tx: JobTx, source: str, keys: frozenset[str], task_id: int | None) -> None:
+        connection: Connection = tx.connection
+        before = await connection.fetchval(Q.count_before_run, source, task_id)
+        if len(keys) < before * SHRINK_MIN:
+            log.warning("facts.sweep.refused", source=source, rows=len(keys), before=before)
+            tx.progress(0, message=f"suspicious_shrink: {len(keys)} rows, {before} before; nothing was deleted")
+            return
+        await connection.execute(Q.sweep, source, list(keys))
+
+    async def _remember(self, connection: Connection, source: str, batch: Batch, task_id: int | None) -> None:
+        state = batch.state
+        rows = _rows_of(batch)
+        if state is not None:
+            await connection.execute(
+                Q.store_state,
+                source,
+                state.etag,
+                state.last_modified,
+                state.body_sha256,
+                state.fetched_at,
+                state.cooldown_until,
+                task_id,
+                batch.complete,
+                rows,
+            )
+        elif batch.complete:
+            await connection.execute(Q.note_success, source, rows)
+
+    async def clear_chunk(self, tx: JobTx, table: str, source: str, limit: int) -> int:
+        """See the port. `table` must be a fact or derived table: it has `id` and `source`."""
+        async with translated():
+            gone: int = await tx.connection.fetchval(Q.clear_chunk, table, source, limit)
+        return gone
+
+    async def features(self, sources: Sequence[str], limit: int | None) -> tuple[Sequence[bytes], int]:
+        """See the port. Times are UTC with microseconds and Z."""
+        async with (
+            translated(),
+            self._pool.acquire() as connection,
+            connection.transaction(isolation="repeatable_read"),
+        ):
+            rows = await connection.fetch(Q.features, list(sources), limit)
+            total = len(rows) if limit is None else await connection.fetchval(Q.count_facts, list(sources))
+        return [row[0].encode() for row in rows], total
+
+    async def fetch_state(self, source: str) -> FetchState | None:
+        """See the port."""
+        async with translated():
+            row = await self._pool.fetchrow(Q.fetch_state, source)
+        return FetchState(**dict(row)) if row is not None else None
+
+    async def last_success(self, sources: Sequence[str]) -> Mapping[str, datetime]:
+        """See the port. Sources without a success are missing."""
+        async with translated():
+            rows = await self._pool.fetch(Q.last_success, list(sources))
+        return {row["source"]: row["last_success_at"] for row in rows}
+
+
+def _rows_of(batch: Batch) -> int | None:
+    if not batch.complete:
+        return None
+    return len(batch.sweep_keys) if batch.sweep_keys is not None else batch.total_hint or len(batch.facts)
+
+
+def _stage_rows(facts: Sequence[Fact]) -> Iterator[tuple[Any, ...]]:
+    for n, fact in enumerate(facts):
+        yield (
+            n,
+            _text(fact.external_key),
+            _text(fact.kind),
+            _text(fact.title),
+            _json(fact.data),
+            fact.lat,
+            fact.lon,
+            fact.observed_at,
+            fact.valid_until,
+        )
+
+
+def _text(value: str) -> str:
+    """PostgreSQL has no NUL in text; one in a title must not cost the batch."""
+    return value.replace("\x00", "")
+
+
+def _json(value: object) -> str:
+    text = orjson.dumps(value).decode()
+    return orjson.dumps(_without_nul(value)).decode() if "\\u0000" in text else text
+
+
+def _without_nul(value: object) -> object:
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, dict):
+        return {_text(str(key)): _without_nul(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nul(item) for item in value]
+    return value

@@ -1,0 +1,58 @@
+"""Reading the ledger for people: port JobBoard. Every statement is bounded, whatever the backlog."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planetwire.errors import NotFound, StateError
+from planetwire.jobs.row import job_of
+from planetwire.model import Job, JobRequest
+from planetwire.ports import JobQueue
+from planetwire.postgres import Pool, translated
+from planetwire.sql import queries_beside
+
+Q = queries_beside(__file__)
+
+SHOWN_MAX = 50  # jobs of each kind in `active`
+FINISHED_SHOWN_S = 30.0
+PAGE_MAX = 500
+
+
+class PostgresJobBoard:
+    """Port JobBoard. `queue` takes what is retried, so that a retry is deduplicated like any other wish."""
+
+    def __init__(self, pool: Pool, queue: JobQueue) -> None:
+        self._pool = pool
+        self._queue = queue
+
+    async def get(self, task_id: int) -> Job:
+        """See the port."""
+        async with translated():
+            row = await self._pool.fetchrow(Q.get_job, task_id)
+        if row is None:
+            raise NotFound(f"there is no job {task_id}")
+        return job_of(row)
+
+    async def page(
+        self, *, status: str | None, source: str | None, cursor: int | None, limit: int
+    ) -> tuple[Sequence[Job], int | None]:
+        """See the port. `limit` is cut at 500."""
+        limit = min(limit, PAGE_MAX)
+        async with translated():
+            rows = await self._pool.fetch(Q.page, status, source, cursor, limit + 1)
+        jobs = [job_of(row) for row in rows[:limit]]
+        return jobs, jobs[-1].id if len(rows) > limit else None
+
+    async def active(self) -> Sequence[Job]:
+        """See the port. Running first, then waiting in the order of their ids, then the latest finished."""
+        async with translated():
+            rows = await self._pool.fetch(Q.active, SHOWN_MAX, FINISHED_SHOWN_S)
+        return [job_of(row) for row in rows]
+
+    async def retry(self, task_id: int) -> tuple[Job, bool]:
+        """See the port."""
+        job = await self.get(task_id)
+        if not job.status.is_final:
+            raise StateError(f"job {task_id} is {job.status}", code="job_active")
+        payload = {key: value for key, value in job.payload.items() if key != "scheduled"}
+        return await self._queue.submit(JobRequest(job.task_type, job.source, payload, job.priority))

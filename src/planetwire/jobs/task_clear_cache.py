@@ -1,0 +1,28 @@
+"""`clear_cache`: drops the cached snapshots of a source's layers.
+
+The caches live in the web processes and are cleared by the relay before it broadcasts; the job writes the hint
+that makes it do so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from planetwire.jobs.task_earth_refresh import WriteHint, layer_of
+from planetwire.model import Action, Lease
+from planetwire.ports import JobQueue
+
+
+@dataclass(frozen=True, slots=True)
+class ClearCacheTask:
+    """Handler of `clear_cache` jobs. `payload` may hold `layer`; without layer and source: every layer."""
+
+    queue: JobQueue
+    write_hint: WriteHint
+
+    async def __call__(self, lease: Lease) -> str | None:
+        """Raises InputError when `layer` is no text."""
+        layer = layer_of(lease.job.payload)
+        async with self.queue.batch(lease) as tx:
+            await self.write_hint(tx, layer, lease.job.source, Action.CACHE_CLEARED)
+        return None

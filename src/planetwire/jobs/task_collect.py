@@ -1,0 +1,70 @@
+"""`collect`: runs one feed once and commits what it gives, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from planetwire.errors import BackendError, FeedError, NotFound
+from planetwire.failpoint import failpoint
+from planetwire.log import get_logger
+from planetwire.model import Batch, Lease
+from planetwire.ports import Clock, Collector, FactStore, JobQueue, SourceStore
+
+log = get_logger()
+
+BATCH_TRIES = 3  # a batch that met a deadlock with somebody's own SQL
+
+
+def unlimited(source: str) -> float | None:
+    """No throttle for any source."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class CollectTask:
+    """Handler of `collect` jobs. `rows_per_s` gives the operator's throttle of a source, None for none."""
+
+    queue: JobQueue
+    collector: Collector
+    facts: FactStore
+    sources: SourceStore
+    clock: Clock
+    rows_per_s: Callable[[str], float | None] = unlimited
+
+    async def __call__(self, lease: Lease) -> str | None:
+        """Raises FeedError and NotFound as the collector does; what was committed before stays."""
+        source = lease.job.source or ""
+        rejects = 0
+        try:
+            state = await self.facts.fetch_state(source)
+            manual = not lease.job.payload.get("scheduled")
+            async with aclosing(self.collector.batches(source, state, manual=manual)) as batches:
+                async for batch in batches:
+                    await self._commit(lease, source, batch)
+                    rejects += len(batch.rejects)
+                    failpoint("jobs.collect.after_batch")
+                    await self._throttle(source, len(batch.facts))
+        except (FeedError, NotFound) as error:
+            await self.sources.report(source, rejects=rejects, error=(error.code, error.message))
+            raise
+        await self.sources.report(source, rejects=rejects, error=None)
+        return None
+
+    async def _commit(self, lease: Lease, source: str, batch: Batch) -> None:
+        for attempt in range(1, BATCH_TRIES + 1):
+            try:
+                async with self.queue.batch(lease) as tx:
+                    tx.progress(len(batch.facts), total=batch.total_hint, message=batch.message)
+                    await self.facts.upsert(tx, source, batch, lease.job.id)
+                return
+            except BackendError as error:
+                if error.code != "deadlock" or attempt == BATCH_TRIES:
+                    raise
+                log.warning("data_job.batch.repeated", task_id=lease.job.id, source=source, attempt=attempt)
+
+    async def _throttle(self, source: str, rows: int) -> None:
+        rate = self.rows_per_s(source)
+        if rate is not None and rows:
+            await self.clock.sleep(rows / rate)

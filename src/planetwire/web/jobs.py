@@ -1,0 +1,94 @@
+"""Routes of the ledger: submit, list, show, cancel, retry. Handlers only write or read rows; workers do the work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Depends, Path, Query, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from planetwire.errors import InputError
+from planetwire.model import WRITE_TASKS, Job, JobRequest, JobStatus, Json, TaskType
+from planetwire.ports import JobBoard, JobQueue
+from planetwire.web.auth import Guard
+from planetwire.web.job_record import job_record
+
+BIGINT_MAX = 2**63 - 1
+PAYLOAD_MAX_BYTES = 16_384
+LIMIT_MAX = 200
+
+TaskId = Annotated[int, Path(ge=1, le=BIGINT_MAX)]
+
+
+class JobWish(BaseModel):
+    """Body of a submission."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    task_type: TaskType
+    source: str | None = Field(None, min_length=1, max_length=100, pattern=r"^[^\x00]+$")
+    payload: Json = Field(default_factory=dict)
+    priority: int = Field(100, ge=-1_000_000, le=1_000_000)
+    idempotency_key: str | None = Field(None, min_length=1, max_length=200, pattern=r"^[^\x00]+$")
+
+
+def router(queue: JobQueue, board: JobBoard, guard: Guard, canonical: Callable[[str], str] = str) -> APIRouter:
+    """`canonical` turns a source's alias into its name and leaves every other text alone."""
+    routes = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
+
+    @routes.post("", status_code=202, dependencies=[Depends(guard.admin)])
+    async def submit(wish: JobWish) -> Response:
+        """Write a job into the ledger; a queued job of the same kind and source is given instead of a second."""
+        job, created = await queue.submit(_request(wish, canonical))
+        return _accepted(job, created)
+
+    @routes.get("", dependencies=[Depends(guard.reader)])
+    async def page(
+        status: JobStatus | None = None,
+        source: Annotated[str | None, Query(max_length=100)] = None,
+        cursor: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None,
+        limit: Annotated[int, Query(ge=1, le=LIMIT_MAX)] = 50,
+    ) -> Response:
+        """Newest first; give `next_cursor` back as `cursor` for the next page."""
+        jobs, following = await board.page(
+            status=status, source=canonical(source) if source else None, cursor=cursor, limit=limit
+        )
+        return _json({"items": [job_record(job) for job in jobs], "next_cursor": following})
+
+    @routes.get("/{task_id}", dependencies=[Depends(guard.reader)])
+    async def show(task_id: TaskId) -> Response:
+        """One ledger row."""
+        return _json(job_record(await board.get(task_id)))
+
+    @routes.post("/{task_id}/cancel", status_code=202, dependencies=[Depends(guard.admin)])
+    async def cancel(task_id: TaskId) -> Response:
+        """Ask the job to stop; batches that are committed stay. 409 when it has ended already."""
+        return _accepted(await queue.cancel(task_id), None)
+
+    @routes.post("/{task_id}/retry", status_code=202, dependencies=[Depends(guard.admin)])
+    async def retry(task_id: TaskId) -> Response:
+        """Submit the same work again. 409 while the job is active."""
+        return _accepted(*await board.retry(task_id))
+
+    return routes
+
+
+def _request(wish: JobWish, canonical: Callable[[str], str]) -> JobRequest:
+    if wish.source is None and wish.task_type in WRITE_TASKS:
+        raise InputError(f"{wish.task_type} needs a source", code="source_missing")
+    payload = {key: value for key, value in wish.payload.items() if key != "scheduled"}  # the schedule's own mark
+    if len(orjson.dumps(payload)) > PAYLOAD_MAX_BYTES:
+        raise InputError(f"the payload may have {PAYLOAD_MAX_BYTES} bytes at most", code="payload_too_large")
+    source = canonical(wish.source) if wish.source is not None else None
+    return JobRequest(wish.task_type, source, payload, wish.priority, wish.idempotency_key)
+
+
+def _accepted(job: Job, created: bool | None) -> Response:
+    body: Json = {"task_id": job.id, "status": job.status}
+    return _json(body if created is None else {**body, "created": created}, status=202)
+
+
+def _json(body: Json, status: int = 200) -> Response:
+    return Response(orjson.dumps(body), status, media_type="application/json")

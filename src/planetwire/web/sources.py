@@ -1,0 +1,60 @@
+"""Routes of the sources: what runs when, how the last run ended, and the operator's switches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Depends, Path, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from planetwire.errors import InputError
+from planetwire.model import Json
+from planetwire.ports import SourceStore
+from planetwire.web.auth import Guard
+
+
+class SourceChange(BaseModel):
+    """Body of a change; what is left out stays."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    enabled: bool | None = None
+    interval_s: float | None = Field(None, gt=0, allow_inf_nan=False)
+
+
+def no_runs() -> Sequence[Json]:
+    """No feed runs outside the ledger."""
+    return ()
+
+
+def router(
+    sources: SourceStore | None,
+    guard: Guard,
+    *,
+    runs: Callable[[], Sequence[Json]] = no_runs,
+    canonical: Callable[[str], str] = str,
+) -> APIRouter:
+    """`sources`: None without the Earth half. `runs`: records of the feeds that the ledger does not run."""
+    routes = APIRouter(prefix="/api/v1/sources", tags=["sources"])
+
+    @routes.get("", dependencies=[Depends(guard.reader)])
+    async def listing() -> Response:
+        """Every source in name order."""
+        known = await sources.list() if sources is not None else ()
+        items = sorted([*known, *runs()], key=lambda record: str(record.get("source")))
+        return _json({"items": items, "next_cursor": None})
+
+    @routes.patch("/{source}", dependencies=[Depends(guard.admin)])
+    async def change(source: Annotated[str, Path(max_length=100)], wish: SourceChange) -> Response:
+        """Switch a source on or off, or set how often it runs. 400 below the provider's floor."""
+        if sources is None or any(record.get("source") == source for record in runs()):
+            raise InputError(f"{source} is set by PLANETWIRE_FEEDS__{source.upper()}__…", code="not_changeable")
+        return _json(await sources.change(canonical(source), enabled=wish.enabled, interval_s=wish.interval_s))
+
+    return routes
+
+
+def _json(body: Json) -> Response:
+    return Response(orjson.dumps(body), media_type="application/json")
