@@ -1,0 +1,166 @@
+"""Orbit Mean-Elements records (CCSDS 502.0-B) of any spelling: a mapping of keywords becomes one checked record.
+
+The catalogue number is an integer of up to nine digits; the five-character Alpha-5 form belongs to TLE alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+
+from planetwire.collect.records import number
+from planetwire.model import Fact, Json
+
+KEYS = (
+    "OBJECT_NAME",
+    "OBJECT_ID",
+    "EPOCH",
+    "MEAN_MOTION",
+    "ECCENTRICITY",
+    "INCLINATION",
+    "RA_OF_ASC_NODE",
+    "ARG_OF_PERICENTER",
+    "MEAN_ANOMALY",
+    "EPHEMERIS_TYPE",
+    "CLASSIFICATION_TYPE",
+    "NORAD_CAT_ID",
+    "ELEMENT_SET_NO",
+    "REV_AT_EPOCH",
+    "BSTAR",
+    "MEAN_MOTION_DOT",
+    "MEAN_MOTION_DDOT",
+)
+_REQUIRED_FLOATS = KEYS[3:9]
+_OPTIONAL_FLOATS = KEYS[14:17]
+_OPTIONAL_INTS = ("EPHEMERIS_TYPE", "ELEMENT_SET_NO", "REV_AT_EPOCH")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_INTEGER = re.compile(r"[+-]?\d+")
+_CATALOGUE_NUMBER = re.compile(r"\+?0*[1-9]\d{0,8}|\+?\d{1,9}")
+_EPOCH = re.compile(
+    r"(?P<year>\d{4})-(?:(?P<month>\d\d)-(?P<day>\d\d)|(?P<doy>\d{3}))"
+    r"T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:\.(?P<fraction>\d+))?Z?"
+)
+_MAX_MEAN_MOTION = 20.0  # revolutions a day; an orbit that grazes the ground makes 17
+_FIRST_YEAR, _LAST_YEAR = 1957, 2099
+
+
+class BadRecord(ValueError):
+    """Why a record is refused; `key` is its catalogue number as text, when that much could be read."""
+
+    def __init__(self, reason: str, key: str | None = None, sample: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.key = key
+        self.sample = sample
+
+
+def fact_of(record: Mapping[str, object]) -> Fact:
+    """One satellite. Values may be numbers or text. Raises BadRecord."""
+    key = str(catalogue_number(record.get("NORAD_CAT_ID")))
+    try:
+        data = _data(record, int(key))
+        at = epoch(record.get("EPOCH"))
+    except BadRecord as bad:
+        raise BadRecord(bad.reason, key) from bad
+    data["EPOCH"] = epoch_text(at)
+    return Fact(
+        external_key=key,
+        kind="satellite",
+        title=data["OBJECT_NAME"] or f"NORAD {key}",
+        data={name: data[name] for name in KEYS},
+        observed_at=at,
+    )
+
+
+def catalogue_number(value: object) -> int:
+    """1 … 999,999,999. Raises BadRecord for anything else, Alpha-5 included."""
+    text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    if not _CATALOGUE_NUMBER.fullmatch(text) or int(text) == 0:
+        raise BadRecord(f"NORAD_CAT_ID is no number of one to nine digits: {str(value)[:20]!r}")
+    return int(text)
+
+
+def epoch(value: object) -> datetime:
+    """Aware UTC of a calendar or day-of-year time code, with or without fraction and Z. Raises BadRecord."""
+    match = _EPOCH.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise BadRecord(f"EPOCH is no CCSDS time: {str(value)[:40]!r}")
+    year = int(match["year"])
+    try:
+        day = _day(year, match)
+    except ValueError as error:
+        raise BadRecord(f"EPOCH is no date: {str(value)[:40]!r}") from error
+    hour, minute, second = int(match["hour"]), int(match["minute"]), int(match["second"])
+    if not (_FIRST_YEAR <= year <= _LAST_YEAR and hour < 24 and minute < 60 and second <= 60):
+        raise BadRecord(f"EPOCH is out of range: {str(value)[:40]!r}")
+    micros = int((match["fraction"] or "0")[:6].ljust(6, "0"))
+    return day + timedelta(hours=hour, minutes=minute, seconds=second, microseconds=micros)
+
+
+def _day(year: int, match: re.Match[str]) -> datetime:
+    if match["doy"] is None:
+        return datetime(year, int(match["month"]), int(match["day"]), tzinfo=UTC)
+    day = datetime(year, 1, 1, tzinfo=UTC) + timedelta(days=int(match["doy"]) - 1)
+    if day.year != year:
+        raise ValueError("no such day of the year")
+    return day
+
+
+def epoch_text(at: datetime) -> str:
+    """As CelesTrak writes it: six decimals, no zone."""
+    return at.strftime("%Y-%m-%dT%H:%M:%S.%f")
+
+
+def _float(record: Mapping[str, object], name: str) -> float:
+    value = record.get(name)
+    if isinstance(value, str):
+        value = float(value) if _NUMBER.fullmatch(value.strip()) else None
+    result = number(value)
+    if result is None:
+        raise BadRecord(f"{name} is no finite number: {str(record.get(name))[:20]!r}")
+    return result
+
+
+def _integer(record: Mapping[str, object], name: str) -> int:
+    value = record.get(name)
+    text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    if not _INTEGER.fullmatch(text) or len(text) > 12:
+        raise BadRecord(f"{name} is no integer: {str(value)[:20]!r}")
+    return int(text)
+
+
+def _absent(value: object) -> bool:
+    """None, empty text or NaN; an optional value like that takes its default."""
+    return value is None or value == "" or value != value
+
+
+def _text(record: Mapping[str, object], name: str) -> str:
+    value = record.get(name)
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _data(record: Mapping[str, object], key: int) -> Json:
+    data: Json = {name: _float(record, name) for name in _REQUIRED_FLOATS}
+    for name in _OPTIONAL_FLOATS:
+        data[name] = 0.0 if _absent(record.get(name)) else _float(record, name)
+    for name in _OPTIONAL_INTS:
+        data[name] = 0 if _absent(record.get(name)) else _integer(record, name)
+    data["NORAD_CAT_ID"] = key
+    data["OBJECT_NAME"] = _text(record, "OBJECT_NAME")
+    data["OBJECT_ID"] = _text(record, "OBJECT_ID") or None
+    data["CLASSIFICATION_TYPE"] = _text(record, "CLASSIFICATION_TYPE") or "U"
+    _check_ranges(data)
+    return data
+
+
+def _check_ranges(data: Json) -> None:
+    if not 0.0 <= data["ECCENTRICITY"] < 1.0:
+        raise BadRecord(f"ECCENTRICITY is not in [0, 1): {data['ECCENTRICITY']}")
+    if not 0.0 <= data["INCLINATION"] <= 180.0:
+        raise BadRecord(f"INCLINATION is not in [0, 180] degrees: {data['INCLINATION']}")
+    if not 0.0 < data["MEAN_MOTION"] <= _MAX_MEAN_MOTION:
+        raise BadRecord(f"MEAN_MOTION is not in (0, {_MAX_MEAN_MOTION:g}] revolutions a day: {data['MEAN_MOTION']}")
+    for name in ("RA_OF_ASC_NODE", "ARG_OF_PERICENTER", "MEAN_ANOMALY"):
+        if abs(data[name]) > 360.0:
+            raise BadRecord(f"{name} is no angle in degrees: {data[name]}")
