@@ -326,7 +326,7 @@ class LiveStream(Protocol):
         """
 
     def join(self, topics: Sequence[str], start: int | ResyncReason | None, sink: FrameSink) -> Subscription:
-        """Register; delivery begins with `resume`. Nothing may be awaited for that between the two."""
+        """Register at the start; delivery begins with `resume`, and what is published in between is not missed."""
 
 
 # --- outbox, relay ----------------------------------------------------------------------------------

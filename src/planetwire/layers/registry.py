@@ -1,0 +1,79 @@
+"""`EarthLayerAdapterRegistry`: the one place that binds source, table, layer, cache, owned rows and refresh.
+
+A layer is added by a declaration file beside this one and a name in `LAYERS`, by nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from planetwire.errors import NotFound
+from planetwire.layers.earthquakes import EARTHQUAKES
+from planetwire.layers.satellites import SATELLITES
+from planetwire.model import LayerAdapter
+
+LAYERS = (SATELLITES, EARTHQUAKES)
+ANY = "*"
+
+
+class EarthLayerAdapterRegistry:
+    """Look-ups over the declarations. Raises ValueError when two of them contradict each other."""
+
+    def __init__(self, adapters: Iterable[LayerAdapter] = LAYERS) -> None:
+        self._adapters: dict[str, LayerAdapter] = {}
+        self._aliases: dict[str, str] = {}
+        self._feeds: dict[str, dict[str, list[str]]] = {}
+        for adapter in adapters:
+            self._add(adapter)
+
+    def _add(self, adapter: LayerAdapter) -> None:
+        if adapter.id in self._adapters:
+            raise ValueError(f"layer {adapter.id} is declared twice")
+        self._adapters[adapter.id] = adapter
+        for alias, source in adapter.aliases.items():
+            if self._aliases.setdefault(alias, source) != source:
+                raise ValueError(f"alias {alias} stands for two sources")
+        for table, source in adapter.feeds:
+            self._feeds.setdefault(table, {}).setdefault(source, []).append(adapter.id)
+
+    def layers_of(self, table: str, source: str | None) -> Sequence[str]:
+        """Layers fed by the pair: by its name, else by the table as a whole, else none.
+
+        Source None means every source of the table, hence every layer the table feeds.
+        """
+        feeds = self._feeds.get(table, {})
+        if source is None:
+            return tuple(dict.fromkeys(layer for layers in feeds.values() for layer in layers))
+        return tuple(feeds.get(self.canonical(source), feeds.get(ANY, [])))
+
+    def layers_of_source(self, source: str | None) -> Sequence[str]:
+        """Layers fed by the source from whatever table; None: all layers."""
+        if source is None:
+            return tuple(self._adapters)
+        name = self.canonical(source)
+        return tuple(adapter.id for adapter in self._adapters.values() if name in adapter.sources)
+
+    def canonical(self, source: str) -> str:
+        """The source that an other spelling stands for; itself if there is none."""
+        return self._aliases.get(source, source)
+
+    def adapter(self, layer: str) -> LayerAdapter:
+        """Raises NotFound `unknown_layer`."""
+        try:
+            return self._adapters[layer]
+        except KeyError:
+            raise NotFound(f"there is no layer {layer[:60]!r}", code="unknown_layer") from None
+
+    def all(self) -> Sequence[LayerAdapter]:
+        """Every layer, in the order of declaration."""
+        return tuple(self._adapters.values())
+
+    def sources_of(self, layer: str) -> Sequence[str]:
+        """Sources whose facts the layer shows, other spellings included: old rows are shown too."""
+        adapter = self.adapter(layer)
+        return (*adapter.sources, *adapter.aliases)
+
+    def owned_tables(self, source: str) -> Sequence[str]:
+        """Derived tables from which `clear_data` of the source deletes."""
+        layers = self.layers_of_source(source)
+        return tuple(dict.fromkeys(table for layer in layers for table in self._adapters[layer].owned_tables))

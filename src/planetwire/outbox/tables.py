@@ -1,0 +1,55 @@
+"""The one list of fact and derived tables, and the SQL that puts change triggers on them.
+
+Invariant: a table of this list, and every partition of it, carries four statement triggers that fire whoever
+writes (`ENABLE ALWAYS`). A test compares the list with `pg_trigger`, and this text with the migration that was
+shipped; a table that is added later gets a new migration made of `statements()`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+EVENTS = ("insert", "update", "delete", "truncate")
+_TRANSITION = {
+    "insert": "referencing new table as new_rows",
+    "update": "referencing old table as old_rows new table as new_rows",
+    "delete": "referencing old table as old_rows",
+    "truncate": "",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A table with columns `id` (primary key) and `source`, whose changes reach the map."""
+
+    name: str
+    partitions: tuple[str, ...] = ()
+
+
+WATCHED = (Watched("collected_data"),)
+
+
+def trigger_names(table: str) -> tuple[str, ...]:
+    """Names of a table's triggers, in the order of `EVENTS`."""
+    return tuple(f"tr_planet_{table}_changed_{event}" for event in EVENTS)
+
+
+def statements(watched: Watched) -> str:
+    """SQL that puts the triggers on the table and its partitions. Names are ours, never user input.
+
+    A statement addressed to a partition fires only the partition's own triggers; they report the parent's name.
+    """
+    relations = (watched.name, *watched.partitions)
+    return "\n".join(_trigger(relation, watched.name, event) for relation in relations for event in EVENTS)
+
+
+def _trigger(relation: str, reported: str, event: str) -> str:
+    name = f"tr_planet_{relation}_changed_{event}"
+    # TRUNCATE has no transition table: the rows are counted before they go.
+    moment = "before" if event == "truncate" else "after"
+    transition = f"\n    {_TRANSITION[event]}" if _TRANSITION[event] else ""
+    return (
+        f"create trigger {name} {moment} {event} on public.{relation}{transition}\n"
+        f"    for each statement execute function public.planet_note_{event}('{reported}');\n"
+        f"alter table public.{relation} enable always trigger {name};"
+    )

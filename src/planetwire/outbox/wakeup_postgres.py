@@ -1,0 +1,57 @@
+"""Doorbells rung by PostgreSQL's NOTIFY: one LISTEN connection a process, a port `Wakeup` for each waiter."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+
+from planetwire.log import get_logger
+from planetwire.outbox.wakeup_memory import MemoryWakeup
+from planetwire.postgres import Listener
+
+log = get_logger()
+
+
+class PostgresWakeup:
+    """Listens on the channels until closed, and comes back by itself after every loss.
+
+    A ring may be lost (gate shut, connection gone): waiters look again after their timeout. Every (re)connect
+    rings all bells, after LISTEN, so that what fell into the gap is found.
+    """
+
+    def __init__(self, dsn: str, channels: Sequence[str]) -> None:
+        self._bells: dict[str, list[MemoryWakeup]] = {channel: [] for channel in channels}
+        self._listener = Listener(dsn, tuple(channels), self._ring, on_connected=self._connected)
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def connected(self) -> bool:
+        """Whether rings can arrive at the moment."""
+        return self._listener.connected
+
+    def bell(self, channel: str) -> MemoryWakeup:
+        """A new bell for one waiter. Raises KeyError for a channel that is not listened to."""
+        bell = MemoryWakeup()
+        self._bells[channel].append(bell)
+        return bell
+
+    def start(self) -> None:
+        """Begin to listen, in a task of this object's own."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._listener.run(), name="doorbell")
+
+    async def aclose(self) -> None:
+        """Stop listening; may be called twice."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def _ring(self, channel: str) -> None:
+        for bell in self._bells[channel]:
+            bell.ring()
+
+    def _connected(self) -> None:
+        log.info("earth.db_changes.connected", channels=list(self._bells))
