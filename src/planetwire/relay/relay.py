@@ -1,0 +1,289 @@
+"""The relay: pending changes × registry → cache out, event into the log, rows consumed.
+
+Order, so that a crash anywhere repeats and never loses: the cache generation moves first, then one transaction
+appends the events and marks the rows, then the tails of the log are woken. Rows that wait for their layer's turn
+are held in memory only; in the database they stay pending. One relay leads; others stand by for its term to end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+
+from planetwire.errors import BackendError, LeaseLost
+from planetwire.failpoint import failpoint
+from planetwire.log import get_logger
+from planetwire.model import Change, Hint, LayerEvent, LogEvent
+from planetwire.ports import ChangeLog, Clock, LayerRegistry, Wakeup
+from planetwire.relay.gate import BUSY_POLL_S, Gate
+from planetwire.relay.merge import event_of, merge_all
+from planetwire.relay.route import Key, Routed, route, route_hint
+from planetwire.relay.throttle import Throttle
+from planetwire.settings import RelaySettings
+
+log = get_logger()
+
+READ_ROWS = 2_000  # rows read at once
+READS_MAX = 10  # reads in a row before what is due goes out
+RENEWALS_PER_TTL = 3
+RETRY_S = 0.5  # wait after the database failed …
+RETRY_MAX_S = 5.0  # … doubling up to this
+RESIGN_TIMEOUT_S = 2.0
+REFUSALS_MAX = 64  # publishes refused in one search for the rows at fault; then the rest is put off together
+PAIRS_MAX = 1_000  # unmapped pairs remembered, so that each is logged once
+POLLED_LOG_S = 1.0
+NO_ADAPTER = "no_adapter"
+
+
+class Relay:
+    """Run one in each process that may lead. `is_leader` and `term` say whether this one does."""
+
+    def __init__(
+        self,
+        changelog: ChangeLog,
+        registry: LayerRegistry,
+        invalidate: Callable[[str], Awaitable[object]],
+        wakeup: Wakeup,
+        settings: RelaySettings,
+        clock: Clock,
+        on_published: Callable[[Sequence[LogEvent]], None],
+    ) -> None:
+        """`invalidate(layer)` empties the snapshot cache; `on_published` is told after the commit."""
+        self.term: int | None = None
+        self.holder = secrets.token_hex(8)
+        self._changelog = changelog
+        self._registry = registry
+        self._invalidate = invalidate
+        self._wakeup = wakeup
+        self._settings = settings
+        self._clock = clock
+        self._on_published = on_published
+        self._throttle = Throttle(registry, settings.merge_window_ms / 1000)
+        self._gate = Gate()
+        self._skipped: dict[int, str] = {}
+        self._idle_hints: list[int] = []
+        self._unmapped: set[tuple[str, str | None]] = set()
+        self._renew_at = float("-inf")
+        self._polled = 0
+        self._polled_logged_at = float("-inf")
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this relay held the term when it last looked."""
+        return self.term is not None
+
+    async def run(self) -> None:
+        """Lead or stand by until cancelled; survives every failure of the database."""
+        retry_s = RETRY_S
+        try:
+            while True:
+                try:
+                    delay_s = await self.turn()
+                    retry_s = RETRY_S
+                except BackendError as error:
+                    log.warning("earth.relay.failed", error=error.message, retry_s=retry_s)
+                    self._stand_down()
+                    await self._clock.sleep(retry_s)
+                    retry_s = min(retry_s * 2, RETRY_MAX_S)
+                    continue
+                await self._wakeup.wait(delay_s)
+        finally:
+            await self._resign()
+
+    async def turn(self) -> float:
+        """Do what there is to do now; how long to wait for a ring afterwards. Raises BackendError."""
+        try:
+            if not await self._lead():
+                return max(0.0, self._renew_at - self._clock.monotonic())
+            found = await self._read()
+            await self._send()
+            if await self._tend_gate():  # who committed before the gate was open did not ring: look once more
+                found += await self._read()
+                await self._send()
+        except LeaseLost:
+            log.warning("earth.relay.deposed", term=self.term)
+            self._stand_down()
+            return 0.0
+        self._log_polled(found)
+        return self._delay_s()
+
+    # --- leadership
+
+    async def _lead(self) -> bool:
+        now = self._clock.monotonic()
+        if now < self._renew_at:
+            return self.is_leader
+        term = await self._changelog.lead(self.holder, self._settings.leader_ttl_s)
+        self._renew_at = now + self._settings.leader_ttl_s / RENEWALS_PER_TTL
+        if term != self.term:
+            self._forget()
+            log.info("earth.relay.elected" if term else "earth.relay.stood_by", term=term)
+        self.term = term
+        return term is not None
+
+    def _stand_down(self) -> None:
+        """What is held is pending in the database: whoever leads next reads it again."""
+        self.term = None
+        self._renew_at = float("-inf")
+        self._forget()
+
+    def _forget(self) -> None:
+        self._throttle.forget()
+        self._gate.forget()
+        self._skipped.clear()
+        self._idle_hints.clear()
+
+    async def _resign(self) -> None:
+        term, self.term = self.term, None
+        if term is not None:
+            with suppress(BackendError, TimeoutError):
+                async with asyncio.timeout(RESIGN_TIMEOUT_S):
+                    await self._changelog.resign(self.holder, term)
+
+    # --- reading
+
+    async def _read(self) -> int:
+        """Hold every pending row there is room for; how many came."""
+        total = 0
+        for _ in range(READS_MAX):
+            limit = min(READ_ROWS, self._throttle.room)
+            if limit == 0:
+                break
+            changes, hints = await self._changelog.pending(
+                limit, held=[*self._held("change"), *self._skipped], held_hints=[*self._held("hint"), *self._idle_hints]
+            )
+            total += len(changes) + len(hints)
+            await self._hold(changes, hints)
+            if max(len(changes), len(hints)) < limit:
+                break
+        self._gate.note(total, self._clock.monotonic())
+        return total
+
+    def _held(self, kind: str) -> Sequence[int]:
+        return [number for held, number in self._throttle.keys if held == kind]
+
+    async def _hold(self, changes: Sequence[Change], hints: Sequence[Hint]) -> None:
+        for change in changes:
+            try:
+                effects = route(change, self._registry)
+            except Exception as error:  # a row that cannot be understood is put off alone, whatever is wrong with it
+                await self._defer([("change", change.id)], error)
+                continue
+            self._throttle.add(effects)
+            if not effects:
+                self._skip(change)
+        for hint in hints:
+            effects = route_hint(hint, self._registry)
+            self._throttle.add(effects)
+            if not effects:
+                self._idle_hints.append(hint.id)
+
+    def _skip(self, change: Change) -> None:
+        self._skipped[change.id] = NO_ADAPTER
+        pair = (change.table_name, change.source)
+        if pair not in self._unmapped and len(self._unmapped) < PAIRS_MAX:
+            self._unmapped.add(pair)
+            log.warning("earth.db_changes.unmapped", table=change.table_name, source=change.source)
+
+    # --- sending
+
+    async def _send(self) -> None:
+        """Publish the layers whose turn it is. If that fails by its content, find the rows at fault."""
+        layers = self._throttle.due(self._clock.monotonic())
+        if not (layers or self._skipped or self._idle_hints):
+            return
+        batches = [self._throttle.held(layer) for layer in layers]
+        try:
+            await self._publish(batches)
+        except (BackendError, LeaseLost):
+            raise
+        except Exception as error:
+            log.warning("earth.relay.refused", layers=layers, error=repr(error))
+            for layer in layers:
+                await self._send_apart(self._throttle.held(layer))
+
+    async def _send_apart(self, effects: Sequence[Routed]) -> None:
+        """Publish by halves until the rows at fault stand alone; those are put off, the others go out."""
+        parts = [effects] if effects else []
+        refusals = 0
+        while parts:
+            part = parts.pop()
+            try:
+                await self._publish([part])
+            except (BackendError, LeaseLost):
+                raise
+            except Exception as error:
+                refusals += 1
+                if len(part) == 1 or refusals > REFUSALS_MAX:
+                    await self._defer([effect.key for effect in part], error)
+                else:
+                    middle = len(part) // 2
+                    parts += [part[middle:], part[:middle]]
+
+    async def _publish(self, batches: Sequence[Sequence[Routed]]) -> None:
+        """One event for each batch (the effects of one layer), and the rows that are done with it, in one commit."""
+        events = [event_of(merge_all(effects)) for effects in batches]
+        settled = self._throttle.settled(effect for effects in batches for effect in effects)
+        for event in events:
+            await self._invalidate(event.layer)
+        failpoint("relay.before_publish")
+        published = await self._changelog.publish(
+            self.term or 0,
+            events,
+            consumed=[number for kind, number in settled if kind == "change"],
+            hints=[*(number for kind, number in settled if kind == "hint"), *self._idle_hints],
+            skipped=dict(self._skipped),
+        )
+        failpoint("relay.after_publish")
+        self._skipped.clear()
+        self._idle_hints.clear()
+        self._throttle.sent([effect for effects in batches for effect in effects], self._clock.monotonic())
+        if published:
+            self._on_published(published)
+            _log_broadcast(events, published)
+
+    async def _defer(self, keys: Sequence[Key], error: Exception) -> None:
+        log.warning("earth.db_changes.deferred", rows=keys, error=repr(error))
+        changes = [number for kind, number in keys if kind == "change"]
+        hints = [number for kind, number in keys if kind == "hint"]
+        await self._changelog.defer(changes, repr(error), hints=hints)
+        self._throttle.drop(keys)
+
+    # --- waiting
+
+    async def _tend_gate(self) -> bool:
+        """Open or shut the gate if the load says so; whether it was opened."""
+        now = self._clock.monotonic()
+        seconds = self._gate.wanted(now)
+        if seconds is None:
+            return False
+        await self._changelog.open_gate(seconds)
+        self._gate.moved(seconds, now)
+        return seconds > 0
+
+    def _delay_s(self) -> float:
+        now = self._clock.monotonic()
+        poll_s = BUSY_POLL_S if self._gate.busy else self._settings.poll_s
+        return max(0.0, min(poll_s, self._throttle.next_due_at() - now, self._renew_at - now))
+
+    def _log_polled(self, found: int) -> None:
+        """The count of rows found, at most once a second."""
+        self._polled += found
+        now = self._clock.monotonic()
+        if self._polled and now - self._polled_logged_at >= POLLED_LOG_S:
+            log.info("earth.db_changes.outbox_polled", rows=self._polled, held=sum(1 for _ in self._throttle.keys))
+            self._polled, self._polled_logged_at = 0, now
+
+
+def _log_broadcast(events: Sequence[LayerEvent], published: Sequence[LogEvent]) -> None:
+    for event, entry in zip(events, published, strict=True):
+        log.info(
+            "earth.db_changes.broadcasted",
+            layer=event.layer,
+            strategy=event.strategy.value,
+            revision=entry.revision,
+            records=event.records_processed,
+            merged=event.merged_count,
+        )

@@ -1,0 +1,72 @@
+"""Follows a log from its head and hands every event on, in revision order, once.
+
+A ring only saves waiting: without any, the log is looked at each second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from planetwire.errors import BackendError
+from planetwire.log import get_logger
+from planetwire.model import LogEvent
+from planetwire.ports import Clock, EventLog, Wakeup
+
+log = get_logger()
+
+POLL_S = 1.0
+PAGE_EVENTS = 500
+RETRY_S = 0.25  # wait after the log could not be read …
+RETRY_MAX_S = 5.0  # … doubling up to this
+
+
+class Tail:
+    """One in each web process. `position` is the last revision handed on, None until the head is known."""
+
+    def __init__(
+        self,
+        event_log: EventLog,
+        topics: Sequence[str],
+        wakeup: Wakeup,
+        publish: Callable[[Sequence[LogEvent]], None],
+        clock: Clock,
+        *,
+        before: Callable[[Sequence[LogEvent]], Awaitable[None]] | None = None,
+    ) -> None:
+        """`before` is awaited with each page ahead of `publish`: caches let go of what the events made old."""
+        self.position: int | None = None
+        self._log = event_log
+        self._topics = topics
+        self._wakeup = wakeup
+        self._publish = publish
+        self._clock = clock
+        self._before = before
+
+    async def run(self) -> None:
+        """Until cancelled. A log that cannot be read is tried again, and nothing is skipped then."""
+        retry_s = RETRY_S
+        while True:
+            try:
+                await self.step()
+                retry_s = RETRY_S
+            except BackendError as error:
+                log.warning("stream.tail.failed", error=error.message, position=self.position)
+                await self._clock.sleep(retry_s)
+                retry_s = min(retry_s * 2, RETRY_MAX_S)
+                continue
+            await self._wakeup.wait(POLL_S)
+
+    async def step(self) -> None:
+        """Hand on what is new; the first call only notes the head. Raises BackendError."""
+        if self.position is None:
+            self.position = await self._log.head()
+            return
+        while True:
+            events = await self._log.page(self._topics, self.position, PAGE_EVENTS)
+            if events:
+                if self._before is not None:
+                    await self._before(events)
+                self._publish(events)
+                self.position = events[-1].revision
+            if len(events) < PAGE_EVENTS:
+                return
