@@ -1,0 +1,39 @@
+"""The server's own time: it starts where told, runs at a rate, and can be pushed forward."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+
+class SimClock:
+    """Epoch seconds of the simulated world. Never goes back; `rate` 0 stands still until advanced."""
+
+    def __init__(
+        self, start_s: float | None = None, rate: float = 1.0, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        if rate < 0:
+            raise ValueError("the rate of time cannot be negative")
+        self.start_s = time.time() if start_s is None else start_s
+        self.rate = rate
+        self._monotonic = monotonic
+        self._began = monotonic()
+        self._pushed_s = 0.0
+
+    def now_s(self) -> float:
+        """Epoch seconds, UTC."""
+        return self.start_s + (self._monotonic() - self._began) * self.rate + self._pushed_s
+
+    def advance(self, seconds: float) -> float:
+        """Push time forward; the new now. Raises ValueError for a step back."""
+        if not seconds >= 0:
+            raise ValueError("time only goes forward")
+        self._pushed_s += seconds
+        return self.now_s()
+
+
+def parse_start(text: str) -> float:
+    """Epoch seconds of an ISO time; one without a zone is UTC. Raises ValueError."""
+    at = datetime.fromisoformat(text)
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

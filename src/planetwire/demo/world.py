@@ -1,0 +1,64 @@
+"""All simulated providers behind one address: which of them answers a path."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from planetwire.demo.answer import GEOJSON, JSON, TEXT, Answer, Query, text
+from planetwire.demo.metars import Metars
+from planetwire.demo.quakes import Quakes
+from planetwire.demo.satellites import Satellites
+from planetwire.demo.simclock import SimClock
+
+GP_PATH = "/NORAD/elements/gp.php"
+METAR_PATH = "/api/data/metar"
+METAR_CACHE_PATH = "/data/cache/metars.cache.csv.gz"
+QUAKES_FOLDER = "/earthquakes/feed/v1.0/summary/"
+SAMPLES_FOLDER = "/_samples/"
+
+_TYPES = {"json": JSON, "geojson": GEOJSON}
+
+
+def sample_names() -> list[str]:
+    """Names of the packaged real samples; SOURCES.md tells where each comes from."""
+    names = [entry.name for entry in (files("planetwire.demo") / "samples").iterdir()]
+    return sorted(name for name in names if name not in ("SOURCES.md", "stations.csv") and not name.startswith("_"))
+
+
+def sample(name: str) -> bytes:
+    """The bytes of a packaged real sample. Raises KeyError for a name that is none."""
+    if name not in sample_names():
+        raise KeyError(name)
+    return (files("planetwire.demo") / "samples" / name).read_bytes()
+
+
+def sample_type(name: str) -> str:
+    """Content type of a sample by its suffix."""
+    return _TYPES.get(name.rpartition(".")[2], TEXT)
+
+
+class World:
+    """The simulated providers, by seed and clock. `answer` may take a second and is thread-safe."""
+
+    def __init__(self, seed: int, clock: SimClock, *, cadence_s: int = 60, strict: bool = False) -> None:
+        self.seed = seed
+        self.clock = clock
+        self.satellites = Satellites(seed, strict=strict)
+        self.quakes = Quakes(seed, clock.start_s)
+        self.metars = Metars(seed, clock.start_s, cadence_s)
+
+    def answer(self, path: str, query: Query) -> Answer:
+        """The provider's answer now; 404 for a path that no provider has."""
+        now_s = self.clock.now_s()
+        if path == GP_PATH:
+            return self.satellites.answer(query, now_s)
+        if path.startswith(QUAKES_FOLDER):
+            return self.quakes.answer(path, query, now_s)
+        if path == METAR_PATH:
+            return self.metars.answer(query, now_s)
+        if path == METAR_CACHE_PATH:
+            return self.metars.cache_file(now_s)
+        name = path.removeprefix(SAMPLES_FOLDER)
+        if path.startswith(SAMPLES_FOLDER) and name in sample_names():
+            return Answer(sample(name), sample_type(name))
+        return text(404, "Not Found")
