@@ -1,0 +1,104 @@
+/** What the Earth half says on the wire: layer events, snapshots, jobs, sources. Readers ignore unknown keys. */
+
+export type Strategy = "clear_then_reload" | "reload" | "delta";
+
+export type LayerState = "live" | "stale" | "empty" | "unavailable" | "simulated";
+
+/** The part of `earth.layer.changed` that a client acts on. */
+export interface LayerChanged {
+  layers: readonly string[];
+  refresh_strategy: Strategy;
+  action: string;
+  source: string | null;
+  operation: string | null;
+  records_processed: number;
+  occurred_at: string;
+}
+
+/** One event of the log, with its place in it. `prev_revision` is the layer's previous revision, 0 for its first. */
+export interface EarthEvent {
+  epoch: string;
+  revision: number;
+  prev_revision: number;
+  change: LayerChanged;
+}
+
+export interface Feature {
+  id: string;
+  source: string;
+  kind: string;
+  title: string;
+  lat: number | null;
+  lon: number | null;
+  observed_at: string | null;
+  data: Readonly<Record<string, unknown>>;
+}
+
+/** Full state of a layer and the cursor it corresponds to. */
+export interface Snapshot {
+  layer: string;
+  epoch: string;
+  revision: number;
+  generated_at: string;
+  state: LayerState;
+  count: number;
+  total: number;
+  truncated: boolean;
+  features: readonly Feature[];
+}
+
+export interface Provenance {
+  publisher: string;
+  licence: string;
+  coverage: string;
+  limits: string;
+}
+
+export interface LayerInfo {
+  id: string;
+  title: string;
+  title_zh: string;
+  group: string;
+  kind: string;
+  sources: readonly string[];
+  provenance: Provenance;
+  count: number;
+  state: LayerState;
+  last_success_at: string | null;
+  stale_after_s: number | null;
+}
+
+export type TaskType = "collect" | "clear_data" | "clear_cache" | "earth_refresh";
+
+export type JobStatus = "queued" | "running" | "cancelling" | "completed" | "failed" | "cancelled";
+
+/** A row of the ledger, as far as people look at it. */
+export interface JobRow {
+  id: number;
+  task_type: TaskType;
+  source: string | null;
+  status: JobStatus;
+  progress: number;
+  records_processed: number;
+  records_total: number | null;
+  message: string | null;
+  error_code: string | null;
+  error: string | null;
+  attempts: number;
+  max_attempts: number;
+  lease_seq: number;
+  heartbeat_at: string | null;
+  scheduled_at: string | null;
+  created_at: string;
+  started_at: string | null;
+  cancel_requested_at: string | null;
+  finished_at: string | null;
+}
+
+export interface SourceInfo {
+  source: string;
+  enabled: boolean;
+  interval_s: number | null;
+  last_error: string | null;
+  next_run_at: string | null;
+}

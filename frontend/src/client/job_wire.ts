@@ -1,0 +1,99 @@
+/** Jobs and sources over HTTP, and the reading of a ledger row wherever it comes from. */
+import type { JobRow, JobStatus, SourceInfo, TaskType } from "./earth_types";
+import type { Http } from "./http";
+import { finite, oneOf, type Raw, record, text, whole } from "./parse";
+
+const TASK_TYPES: readonly TaskType[] = ["collect", "clear_data", "clear_cache", "earth_refresh"];
+const STATUSES: readonly JobStatus[] = ["queued", "running", "cancelling", "completed", "failed", "cancelled"];
+
+/** Null unless it has at least an id, a known type and a known status. */
+export function jobRow(value: unknown): JobRow | null {
+  const raw = record(value);
+  const id = whole(raw?.id);
+  const task_type = oneOf(raw?.task_type, TASK_TYPES);
+  const status = oneOf(raw?.status, STATUSES);
+  if (raw === null || id === null || task_type === null || status === null) return null;
+  return { id, task_type, status, ...measures(raw), ...words(raw), ...times(raw) };
+}
+
+function measures(raw: Raw) {
+  return {
+    progress: Math.min(1, Math.max(0, finite(raw.progress) ?? 0)),
+    records_processed: whole(raw.records_processed) ?? 0,
+    records_total: whole(raw.records_total),
+    attempts: whole(raw.attempts) ?? 0,
+    max_attempts: whole(raw.max_attempts) ?? 1,
+    lease_seq: whole(raw.lease_seq) ?? 0,
+  };
+}
+
+function words(raw: Raw) {
+  return {
+    source: text(raw.source),
+    message: text(raw.message),
+    error_code: text(raw.error_code),
+    error: text(raw.error),
+  };
+}
+
+function times(raw: Raw) {
+  return {
+    heartbeat_at: text(raw.heartbeat_at),
+    scheduled_at: text(raw.scheduled_at),
+    created_at: text(raw.created_at) ?? "",
+    started_at: text(raw.started_at),
+    cancel_requested_at: text(raw.cancel_requested_at),
+    finished_at: text(raw.finished_at),
+  };
+}
+
+function items(body: unknown): readonly unknown[] {
+  const list = Array.isArray(body) ? body : record(body)?.items;
+  return Array.isArray(list) ? list : [];
+}
+
+/** The newest jobs, newest first. */
+export async function fetchJobs(http: Http, limit: number): Promise<JobRow[]> {
+  const body = await http.get<unknown>(`/api/v1/jobs?limit=${limit}`, { cache: "no-store" });
+  return items(body).flatMap((item) => jobRow(item) ?? []);
+}
+
+export interface Submitted {
+  task_id: number;
+  /** False when a queued twin was given instead of a second job. */
+  created: boolean;
+}
+
+export async function submitJob(http: Http, task_type: TaskType, source: string): Promise<Submitted> {
+  const raw = record(await http.send<unknown>("POST", "/api/v1/jobs", { task_type, source }));
+  return { task_id: whole(raw?.task_id) ?? 0, created: raw?.created !== false };
+}
+
+/** Rejects with HttpError 409 when the job is already final. */
+export function cancelJob(http: Http, id: number): Promise<unknown> {
+  return http.send("POST", `/api/v1/jobs/${id}/cancel`);
+}
+
+/** Rejects with HttpError 409 while the job is active. */
+export function retryJob(http: Http, id: number): Promise<unknown> {
+  return http.send("POST", `/api/v1/jobs/${id}/retry`);
+}
+
+function sourceInfo(value: unknown): SourceInfo | null {
+  const raw = record(value);
+  const source = text(raw?.source) ?? text(raw?.name);
+  if (raw === null || source === null) return null;
+  const error = record(raw.last_error);
+  return {
+    source,
+    enabled: raw.enabled !== false,
+    interval_s: finite(raw.interval_s),
+    last_error: text(raw.last_error) ?? text(error?.code) ?? text(raw.last_error_code),
+    next_run_at: text(raw.next_run_at),
+  };
+}
+
+export async function fetchSources(http: Http): Promise<SourceInfo[]> {
+  const body = await http.get<unknown>("/api/v1/sources", { cache: "no-store" });
+  return items(body).flatMap((item) => sourceInfo(item) ?? []);
+}

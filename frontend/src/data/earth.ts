@@ -1,0 +1,193 @@
+/** The Earth page's state: the registry, one store a layer, the jobs, and the socket that keeps them true. */
+import { createStore, type StoreApi } from "zustand/vanilla";
+import type { EarthEvent, LayerInfo } from "../client/earth_types";
+import type { Http } from "../client/http";
+import { fetchLayers, fetchSnapshot } from "../client/layer_wire";
+import { createEarthSocket, type SocketLike, type Timers } from "../client/websocket";
+import type { SocketState } from "../client/websocket_states";
+import { createJobs, type Jobs } from "./jobs";
+import { createLayer, errorCode, type Layer, retryDelay } from "./layer";
+
+/** The page does not wait longer than this for the socket before it loads: it must work where sockets are blocked. */
+export const FIRST_LOAD_MS = 1_500;
+/** After an event the registry's counts and times are read again, at most this often. */
+export const REGISTRY_MS = 2_000;
+/** Times of success move without events too: an unchanged body is a success that changes nothing. */
+export const REGISTRY_IDLE_MS = 30_000;
+
+export interface Notice {
+  /** Stable per cause, so that a storm of failures is one message. */
+  readonly key: string;
+  readonly layer: string;
+  /** Null takes the message back. */
+  readonly code: string | null;
+}
+
+export interface EarthView {
+  readonly connection: SocketState;
+  /** Whether the socket was live at any time since the page was opened. */
+  readonly was_live: boolean;
+  readonly live_since_ms: number | null;
+  readonly registry: "loading" | "ready" | "failed";
+  readonly registry_error: string | null;
+  readonly layers: readonly LayerInfo[];
+  readonly last_event_ms: number | null;
+}
+
+export interface EarthDeps {
+  http: Http;
+  open(): SocketLike;
+  timers: Timers;
+  random(): number;
+  onNotice(notice: Notice): void;
+  /** Layers that the person switched off earlier. */
+  hidden?: readonly string[];
+}
+
+export interface Earth {
+  readonly store: StoreApi<EarthView>;
+  readonly jobs: Jobs;
+  /** Null until the registry named it. */
+  layer(id: string): Layer | null;
+  setVisible(id: string, visible: boolean): void;
+  start(): void;
+  wake(): void;
+  stop(): void;
+}
+
+const START: EarthView = {
+  connection: "idle",
+  was_live: false,
+  live_since_ms: null,
+  registry: "loading",
+  registry_error: null,
+  layers: [],
+  last_event_ms: null,
+};
+
+export function createEarth(deps: EarthDeps): Earth {
+  const { http, timers, random } = deps;
+  const store = createStore<EarthView>(() => START);
+  const layers = new Map<string, Layer>();
+  const hidden = new Set(deps.hidden);
+  const jobs = createJobs({ http, timers, random });
+  const socket = createEarthSocket({
+    open: deps.open,
+    timers,
+    handlers: { onState, onJoined, onEvent, onJob: jobs.take, onResync },
+  });
+  let stopped = false;
+  let opened = false;
+  let firstTimer: unknown = null;
+  let registryTimer: unknown = null;
+  let failures = 0;
+
+  function onState(connection: SocketState): void {
+    const live = connection === "live";
+    store.setState({
+      connection,
+      was_live: live || store.getState().was_live,
+      live_since_ms: live ? timers.now() : null,
+    });
+    // The socket does not come up: load without it, and let it catch up later.
+    if (connection === "waiting" || connection === "offline") openLayers();
+  }
+
+  function onJoined(resumed: boolean): void {
+    if (!opened) {
+      openLayers();
+      return;
+    }
+    void jobs.reload();
+    if (!resumed) refreshAll(false);
+  }
+
+  function onEvent(event: EarthEvent): void {
+    store.setState({ last_event_ms: timers.now() });
+    for (const id of event.change.layers) layers.get(id)?.apply(event);
+    readRegistrySoon(REGISTRY_MS);
+  }
+
+  function onResync(): void {
+    refreshAll(true);
+    void jobs.reload();
+    readRegistrySoon(REGISTRY_MS);
+  }
+
+  function refreshAll(bypass: boolean): void {
+    for (const layer of layers.values()) layer.refresh(bypass);
+  }
+
+  /** The first load, once: after the join, so that nothing falls between snapshot and subscription. */
+  function openLayers(): void {
+    if (opened || stopped) return;
+    opened = true;
+    if (firstTimer !== null) timers.clear(firstTimer);
+    void readRegistry();
+    void jobs.reload();
+  }
+
+  let readDue = Number.POSITIVE_INFINITY;
+
+  function readRegistrySoon(delay_ms: number): void {
+    const due = timers.now() + delay_ms;
+    if (stopped || !opened || due >= readDue) return;
+    if (registryTimer !== null) timers.clear(registryTimer);
+    readDue = due;
+    registryTimer = timers.set(() => void readRegistry(), delay_ms);
+  }
+
+  async function readRegistry(): Promise<void> {
+    registryTimer = null;
+    readDue = Number.POSITIVE_INFINITY;
+    try {
+      const infos = await fetchLayers(http);
+      if (stopped) return;
+      failures = 0;
+      for (const info of infos) meet(info.id);
+      store.setState({ registry: "ready", registry_error: null, layers: infos });
+      readRegistrySoon(REGISTRY_IDLE_MS);
+    } catch (error) {
+      if (stopped) return;
+      failures += 1;
+      store.setState({ registry: "failed", registry_error: errorCode(error) });
+      readRegistrySoon(retryDelay(failures, false, random()));
+    }
+  }
+
+  /** A layer is known from the registry alone: a new one needs no code here. */
+  function meet(id: string): void {
+    if (layers.has(id)) return;
+    const layer = createLayer(id, {
+      fetch: (name, options) => fetchSnapshot(http, name, options),
+      timers,
+      random,
+      onNotice: (name, code) => deps.onNotice({ key: `layer:${name}`, layer: name, code }),
+    });
+    layers.set(id, layer);
+    if (!hidden.has(id)) layer.setVisible(true);
+  }
+
+  return {
+    store,
+    jobs,
+    layer: (id) => layers.get(id) ?? null,
+    setVisible(id, visible) {
+      if (visible) hidden.delete(id);
+      else hidden.add(id);
+      layers.get(id)?.setVisible(visible);
+    },
+    start() {
+      firstTimer = timers.set(openLayers, FIRST_LOAD_MS);
+      socket.start();
+    },
+    wake: () => socket.wake(),
+    stop() {
+      stopped = true;
+      socket.stop();
+      jobs.stop();
+      for (const timer of [firstTimer, registryTimer]) if (timer !== null) timers.clear(timer);
+      for (const layer of layers.values()) layer.stop();
+    },
+  };
+}

@@ -1,0 +1,58 @@
+/** Satellites: the regime that mean elements mean, and its look. */
+import type { DrawFeature, KindStyle } from "./layer_style";
+
+export type Regime = "LEO" | "MEO" | "GEO" | "HEO";
+
+export interface Orbit {
+  regime: Regime;
+  period_min: number;
+  perigee_km: number;
+  apogee_km: number;
+  inclination_deg: number;
+}
+
+/** km³/s², WGS 72 as in SGP4. */
+const MU = 398_600.8;
+const EARTH_KM = 6_378.135;
+
+export const REGIME_COLOR: Readonly<Record<Regime, string>> = {
+  LEO: "#5cc4dd",
+  MEO: "#f0b64a",
+  GEO: "#b79bff",
+  HEO: "#e58fd0",
+};
+
+function number(value: unknown): number {
+  return value === null || value === "" ? Number.NaN : Number(value);
+}
+
+function regimeOf(turns_a_day: number, eccentricity: number, apogee_km: number): Regime {
+  if (eccentricity >= 0.25) return "HEO";
+  if (apogee_km < 2_000) return "LEO";
+  return turns_a_day > 0.9 && turns_a_day < 1.1 ? "GEO" : "MEO";
+}
+
+/** Heights above the equator's radius by Kepler's third law; null when the elements say nothing. */
+export function orbitOf(data: DrawFeature["data"]): Orbit | null {
+  const turns_a_day = number(data.MEAN_MOTION);
+  const eccentricity = number(data.ECCENTRICITY);
+  if (!(turns_a_day > 0) || !(eccentricity >= 0 && eccentricity < 1)) return null;
+  const rate = (turns_a_day * 2 * Math.PI) / 86_400;
+  const axis_km = Math.cbrt(MU / (rate * rate));
+  const apogee_km = axis_km * (1 + eccentricity) - EARTH_KM;
+  return {
+    regime: regimeOf(turns_a_day, eccentricity, apogee_km),
+    period_min: 1_440 / turns_a_day,
+    perigee_km: axis_km * (1 - eccentricity) - EARTH_KM,
+    apogee_km,
+    inclination_deg: number(data.INCLINATION),
+  };
+}
+
+export const satelliteStyle: KindStyle = {
+  moving: true,
+  look(feature) {
+    const regime = orbitOf(feature.data)?.regime ?? "LEO";
+    return { color: REGIME_COLOR[regime], alpha: regime === "LEO" ? 0.78 : 0.95, size_px: regime === "LEO" ? 2 : 3 };
+  },
+};
