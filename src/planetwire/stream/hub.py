@@ -1,0 +1,315 @@
+"""Fans one log out to the connections of this process, without a queue per connection.
+
+Invariants: a subscriber is live (in its topics' sets) or catching up (one cursor); nothing is awaited between
+"nothing newer" and "joined", so no event is lost or sent twice; an event is encoded once; a slow reader costs its
+transport's buffer and a cursor, and slows nobody. The log decides what can be replayed, the rings only make it cheap.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from planetwire.log import get_logger
+from planetwire.model import LogEvent, ResyncReason
+from planetwire.ports import Clock, EventLog, FrameSink
+from planetwire.stream.log_reader import LogReader
+from planetwire.stream.stalls import Stalls
+from planetwire.stream.subscriber import Subscriber
+from planetwire.stream.topic import PAGE_FRAMES, RING_BYTES, RING_FRAMES, Topic, cut_page, new_chunks, ring_page
+
+log = get_logger()
+
+SWEEP_S = 1.0  # how often stalled readers are looked for
+
+
+def own_topic(event: LogEvent) -> str:
+    """The event's own topic."""
+    return event.topic
+
+
+class Hub:
+    """The port `LiveStream` over one EventLog.
+
+    `encode` makes the frame of an event; `topic_of` names the topic it is fanned out on. Counters (`delivered`,
+    `lagged`, `cut`, `resyncs`) only rise; `connections`, `live` and `lagging` are of this moment.
+    """
+
+    def __init__(
+        self,
+        event_log: EventLog,
+        *,
+        encode: Callable[[LogEvent], bytes],
+        clock: Clock,
+        stall_s: float,
+        topic_of: Callable[[LogEvent], str] = own_topic,
+        ring_frames: int = RING_FRAMES,
+        ring_bytes: int = RING_BYTES,
+    ) -> None:
+        self._log = event_log
+        self._encode = encode
+        self._topic_of = topic_of
+        self._clock = clock
+        self._ring = (ring_frames, ring_bytes)
+        self._topics: dict[str, Topic] = {}
+        self._base: int | None = None  # rings hold everything above it; None until the log or a publish told
+        self._head = 0
+        self._subscribers: set[Subscriber] = set()
+        self._ahead: set[Subscriber] = set()  # their cursor is committed, but not yet fanned out
+        self._full = Stalls(clock.monotonic, stall_s)
+        self._reader = LogReader(event_log)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.live = 0
+        self.delivered = 0
+        self.lagged = 0
+        self.cut = 0
+        self.resyncs: Counter[str] = Counter()
+
+    @property
+    def epoch(self) -> str:
+        """The log's life."""
+        return self._log.epoch
+
+    @property
+    def head(self) -> int:
+        """The latest revision fanned out here."""
+        return self._head
+
+    @property
+    def connections(self) -> int:
+        """Subscribers, live or not."""
+        return len(self._subscribers)
+
+    @property
+    def lagging(self) -> int:
+        """Subscribers whose transport is full."""
+        return len(self._full)
+
+    # --- life
+
+    async def start(self) -> None:
+        """Learn where the log stands. Raises BackendError; may be repeated."""
+        if self._base is None:
+            head = await self._log.head()
+            if self._base is None:  # a publish may have come meanwhile
+                self._base = self._head = head
+
+    async def run(self) -> None:
+        """Cut stalled readers, until cancelled."""
+        while True:
+            await self._clock.sleep(SWEEP_S)
+            self.sweep()
+
+    async def aclose(self) -> None:
+        """Forget all subscribers and end their reads. The connections themselves belong to the web."""
+        for subscriber in list(self._subscribers):
+            subscriber.close()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # --- fan-out
+
+    def publish(self, events: Sequence[LogEvent]) -> None:
+        """Hand out committed events, in revision order. What is not above the head was seen before: ignored."""
+        if events and self._base is None:
+            self._base = self._head = events[0].revision - 1
+        for chunk in new_chunks(events, self._head):
+            if len(chunk) == 1:
+                self._deliver_one(chunk[0])
+            else:
+                self._deliver_many(chunk)
+        for subscriber in [each for each in self._ahead if each.at <= self._head]:
+            self._ahead.discard(subscriber)
+            self._pump(subscriber)
+
+    def _keep(self, event: LogEvent) -> tuple[Topic, bytes]:
+        frame = self._encode(event)
+        topic = self._topic(self._topic_of(event), self._head)
+        topic.add(event.revision, frame)
+        self._head = event.revision
+        return topic, frame
+
+    def _deliver_one(self, event: LogEvent) -> None:
+        topic, frame = self._keep(event)
+        self.delivered += len(topic.live)
+        for subscriber in tuple(topic.live):  # a full sink leaves the set from within
+            self._write(subscriber, frame)
+
+    def _deliver_many(self, chunk: Sequence[LogEvent]) -> None:
+        """One write per subscriber, whatever the number of its events; all are kept before the first write."""
+        frames: dict[Subscriber, list[bytes]] = {}
+        for event in chunk:
+            topic, frame = self._keep(event)
+            for subscriber in topic.live:
+                frames.setdefault(subscriber, []).append(frame)
+        for subscriber, mine in frames.items():
+            self._write(subscriber, b"".join(mine))
+            self.delivered += len(mine)
+
+    def _write(self, subscriber: Subscriber, frames: bytes) -> None:
+        try:
+            subscriber.sink.write(frames)
+        except Exception as error:  # one broken transport must not cost the others their event
+            log.warning("stream.sink.failed", error=repr(error))
+            self._drop(subscriber)
+
+    def _topic(self, name: str, head: int) -> Topic:
+        topic = self._topics.get(name)
+        if topic is None:
+            frames, size = self._ring
+            topic = Topic(name, head, self._base or 0, max_frames=frames, max_bytes=size)
+            self._topics[name] = topic
+        return topic
+
+    # --- where a connection begins
+
+    def heads(self, topics: Sequence[str]) -> Mapping[str, int]:
+        """Per topic at least its latest fanned-out revision, and at most `head`."""
+        return {name: self._topics[name].head if name in self._topics else self._head for name in topics}
+
+    async def locate(
+        self, topics: Sequence[str], since: tuple[str | None, int] | None, limit: int
+    ) -> int | ResyncReason | None:
+        """See the port. The log is asked only if one of the topics has anything newer."""
+        await self._learn(topics)
+        if since is None:
+            return None
+        epoch, revision = since
+        if epoch is not None and epoch != self.epoch:
+            return ResyncReason.EPOCH_CHANGED
+        if revision <= self._head and max(self.heads(topics).values()) <= revision:
+            return revision  # an old cursor without a newer event is no gap
+        reason = await self._reader.why_not(topics, revision, limit)
+        return revision if reason is None else reason
+
+    async def _learn(self, topics: Sequence[str]) -> None:
+        await self.start()
+        missing = [name for name in topics if name not in self._topics]
+        known = await self._reader.heads(missing) if missing else None
+        if known is not None:
+            for name in missing:  # committed but not yet fanned out: `head` is as good a bound (see the port)
+                self._topic(name, min(known.get(name, 0), self._head))
+
+    @staticmethod
+    def _behind(topics: Sequence[Topic], revision: int) -> list[Topic]:
+        return [topic for topic in topics if topic.head > revision]
+
+    def join(self, topics: Sequence[str], start: int | ResyncReason | None, sink: FrameSink) -> Subscriber:
+        """See the port. The topics are those given to `locate`."""
+        reason = start if isinstance(start, ResyncReason) else None
+        at = start if isinstance(start, int) else self._head
+        subscriber = Subscriber(self, [self._topic(name, self._head) for name in topics], sink, at, reason)
+        self._subscribers.add(subscriber)
+        return subscriber
+
+    # --- catching up
+
+    def resumed(self, subscriber: Subscriber) -> None:
+        """The sink has room."""
+        self._full.discard(subscriber)
+        if subscriber.resync is not None:
+            reason, subscriber.resync = subscriber.resync, None
+            self._resync(subscriber, reason)
+        self._pump(subscriber)
+
+    def _pump(self, subscriber: Subscriber) -> None:
+        while not (subscriber.paused or subscriber.closed or subscriber.reading or subscriber.live):
+            if subscriber.at > self._head:
+                self._ahead.add(subscriber)
+                return
+            behind = self._behind(subscriber.topics, subscriber.at)
+            if not behind:
+                self._go_live(subscriber)
+            elif any(subscriber.at < topic.floor for topic in behind):
+                self._read_log(subscriber, [topic.name for topic in behind])
+            else:
+                frames, subscriber.at = ring_page(behind, subscriber.at, self._head)
+                self._write_page(subscriber, frames)
+
+    def _write_page(self, subscriber: Subscriber, frames: list[bytes]) -> None:
+        if frames:
+            subscriber.wrote = True
+            self.delivered += len(frames)
+            self._write(subscriber, b"".join(frames))
+
+    def _go_live(self, subscriber: Subscriber) -> None:
+        for topic in subscriber.topics:
+            topic.live.add(subscriber)
+        subscriber.live = True
+        subscriber.replaying = False
+        self.live += 1
+
+    def _read_log(self, subscriber: Subscriber, topics: list[str]) -> None:
+        subscriber.reading = True
+        task = asyncio.get_running_loop().create_task(self._page(subscriber, topics))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _page(self, subscriber: Subscriber, topics: list[str]) -> None:
+        head = self._head  # committed before the read, so the read saw all up to it
+        found = await self._reader.page(topics, subscriber.at)
+        subscriber.reading = False
+        if subscriber.closed:
+            return
+        if isinstance(found, ResyncReason):
+            self._lost(subscriber, found)
+        else:
+            bound = min(found[-1].revision, head) if len(found) >= PAGE_FRAMES else head
+            numbered = ((event.revision, self._encode(event)) for event in found)
+            frames, subscriber.at = cut_page(numbered, bound)
+            self._write_page(subscriber, frames)
+        self._pump(subscriber)
+
+    def _lost(self, subscriber: Subscriber, reason: ResyncReason) -> None:
+        """The log can no longer serve the cursor. Half a replay is never followed by a resync: cut instead."""
+        if subscriber.replaying and subscriber.wrote:
+            self._drop(subscriber)
+            return
+        if not subscriber.replaying and reason is not ResyncReason.REPLAY_FAILED:
+            reason = ResyncReason.SLOW_CONSUMER
+        subscriber.at = self._head
+        subscriber.replaying = False
+        self._resync(subscriber, reason)
+
+    def _resync(self, subscriber: Subscriber, reason: ResyncReason) -> None:
+        self.resyncs[reason.value] += 1
+        subscriber.sink.resync(reason)
+
+    # --- slow readers
+
+    def paused(self, subscriber: Subscriber) -> None:
+        """The sink is full. All up to the head is in it, so the head is the cursor of one who was live."""
+        if subscriber.live:
+            subscriber.at = self._head
+            self._leave(subscriber)
+            self.lagged += 1
+        self._full.add(subscriber)
+
+    def sweep(self) -> None:
+        """Cut whoever took nothing for `stall_s`."""
+        for subscriber in self._full.stalled():
+            log.info("stream.subscriber.cut", cursor=subscriber.at, head=self._head)
+            self._drop(subscriber)
+
+    def _drop(self, subscriber: Subscriber) -> None:
+        self.cut += 1
+        subscriber.close()
+        subscriber.sink.cut()
+
+    def _leave(self, subscriber: Subscriber) -> None:
+        for topic in subscriber.topics:
+            topic.live.discard(subscriber)
+        subscriber.live = False
+        self.live -= 1
+
+    def left(self, subscriber: Subscriber) -> None:
+        """Closed by its connection."""
+        if subscriber.live:
+            subscriber.at = self._head
+            self._leave(subscriber)
+        self._subscribers.discard(subscriber)
+        self._full.discard(subscriber)
+        self._ahead.discard(subscriber)

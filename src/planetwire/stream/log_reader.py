@@ -1,0 +1,57 @@
+"""The hub's way to the log: few reads at once, each with a timeout, and every failure becomes a reason."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from planetwire.log import get_logger
+from planetwire.model import LogEvent, ResyncReason
+from planetwire.ports import EventLog
+from planetwire.stream.topic import PAGE_FRAMES
+
+log = get_logger()
+
+LAG_EVENTS_MAX = 10_000  # a reader further behind than this, outside the rings, gets a snapshot instead
+LOG_READS_MAX = 8  # reads of the log at once
+LOG_TIMEOUT_S = 10.0  # for one read, waiting for its turn included
+
+
+class LogReader:
+    """Bounded reads of an EventLog. Whatever the log's fault, a stream opens and goes on live."""
+
+    def __init__(self, event_log: EventLog) -> None:
+        self._log = event_log
+        self._turns = asyncio.Semaphore(LOG_READS_MAX)
+
+    async def heads(self, topics: Sequence[str]) -> Mapping[str, int] | None:
+        """Latest revision of each topic; None when the log does not answer."""
+        try:
+            async with asyncio.timeout(LOG_TIMEOUT_S), self._turns:
+                return await self._log.heads(topics)
+        except Exception as error:
+            log.warning("stream.heads.failed", error=repr(error))
+            return None
+
+    async def why_not(self, topics: Sequence[str], after: int, limit: int) -> ResyncReason | None:
+        """Why the events after the cursor cannot be served."""
+        try:
+            async with asyncio.timeout(LOG_TIMEOUT_S), self._turns:
+                return await self._log.check(topics, after, limit)
+        except Exception as error:
+            log.warning("stream.replay.failed", error=repr(error))
+            return ResyncReason.REPLAY_FAILED
+
+    async def page(self, topics: Sequence[str], after: int) -> Sequence[LogEvent] | ResyncReason:
+        """At most PAGE_FRAMES events after the cursor, or why not.
+
+        Pruning is looked for after reading: what is not pruned then was read whole.
+        """
+        try:
+            async with asyncio.timeout(LOG_TIMEOUT_S), self._turns:
+                events = await self._log.page(topics, after, PAGE_FRAMES)
+        except Exception as error:
+            log.warning("stream.replay.failed", error=repr(error))
+            return ResyncReason.REPLAY_FAILED
+        reason = await self.why_not(topics, after, LAG_EVENTS_MAX)
+        return events if reason is None else reason

@@ -1,0 +1,71 @@
+"""One connection as the hub sees it: live (in its topics' sets), or catching up (one cursor, no queue)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from planetwire.model import ResyncReason
+from planetwire.ports import FrameSink
+
+if TYPE_CHECKING:
+    from planetwire.stream.hub import Hub
+    from planetwire.stream.topic import Topic
+
+
+class Subscriber:
+    """Made by `Hub.join`; the port `Subscription`. It starts paused, with the cursor it was given."""
+
+    __slots__ = (
+        "_hub",
+        "at",
+        "closed",
+        "live",
+        "paused",
+        "reading",
+        "replaying",
+        "resync",
+        "sink",
+        "topics",
+        "wrote",
+    )
+
+    def __init__(
+        self, hub: Hub, topics: Sequence[Topic], sink: FrameSink, at: int, resync: ResyncReason | None
+    ) -> None:
+        self._hub = hub
+        self.topics = topics
+        self.sink = sink
+        self.at = at  # the cursor while not live; while live the hub's head is the cursor
+        self.resync = resync  # to be told at the start
+        self.live = False
+        self.paused = True
+        self.closed = False
+        self.reading = False  # a page is being fetched from the log
+        self.replaying = resync is None  # until it was live once
+        self.wrote = False  # something of the replay went out
+
+    @property
+    def cursor(self) -> int:
+        """Every event up to this revision was handed to the sink."""
+        return self._hub.head if self.live else self.at
+
+    def resume(self) -> None:
+        """Go on from the cursor."""
+        if self.closed:
+            return
+        self.paused = False
+        self._hub.resumed(self)
+
+    def pause(self) -> None:
+        """Stop; if live, leave the live sets and keep only the cursor."""
+        if self.closed or self.paused:
+            return
+        self.paused = True
+        self._hub.paused(self)
+
+    def close(self) -> None:
+        """Leave for good. Idempotent."""
+        if not self.closed:
+            self.closed = True
+            self._hub.left(self)

@@ -1,0 +1,124 @@
+"""One topic: who is live on it, and a ring of its newest encoded frames.
+
+Invariant: the ring holds every event of the topic above `floor`, oldest first, each encoded once and shared by all.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from planetwire.model import LogEvent
+
+if TYPE_CHECKING:
+    from planetwire.stream.subscriber import Subscriber
+
+RING_FRAMES = 2048  # frames a topic keeps
+RING_BYTES = 1 << 20  # and their bytes, whichever comes first
+PAGE_FRAMES = 96  # frames a connection that catches up is given at once
+PAGE_BYTES = 64 << 10  # and their bytes; a page may exceed it by its last frame
+
+Numbered = list[tuple[int, bytes]]
+
+
+class Topic:
+    """Live subscribers and recent frames. `head` is at least the latest fanned-out revision of the topic."""
+
+    __slots__ = (
+        "_bytes",
+        "_first",
+        "_frames",
+        "_revisions",
+        "floor",
+        "head",
+        "live",
+        "max_bytes",
+        "max_frames",
+        "name",
+    )
+
+    def __init__(
+        self, name: str, head: int, floor: int, *, max_frames: int = RING_FRAMES, max_bytes: int = RING_BYTES
+    ) -> None:
+        self.name = name
+        self.head = head
+        self.floor = floor
+        self.max_frames = max_frames
+        self.max_bytes = max_bytes
+        self.live: set[Subscriber] = set()
+        self._revisions: list[int] = []
+        self._frames: list[bytes] = []
+        self._first = 0  # index of the oldest frame kept; what lies before it waits for the next compaction
+        self._bytes = 0
+
+    def add(self, revision: int, frame: bytes) -> None:
+        """Keep the newest frame and let the oldest go once the ring is full. Revisions rise."""
+        self._revisions.append(revision)
+        self._frames.append(frame)
+        self._bytes += len(frame)
+        self.head = revision
+        while len(self._frames) - self._first > self.max_frames or self._bytes > self.max_bytes:
+            self._evict()
+        if self._first > self.max_frames:
+            del self._revisions[: self._first], self._frames[: self._first]
+            self._first = 0
+
+    def _evict(self) -> None:
+        self.floor = self._revisions[self._first]
+        self._bytes -= len(self._frames[self._first])
+        self._frames[self._first] = b""
+        self._first += 1
+
+    def after(self, revision: int, limit: int) -> Numbered:
+        """At most `limit` frames above the revision, oldest first. The revision is at least `floor`."""
+        start = bisect_right(self._revisions, revision, lo=self._first)
+        stop = start + limit
+        return list(zip(self._revisions[start:stop], self._frames[start:stop], strict=True))
+
+
+def ring_page(topics: list[Topic], cursor: int, head: int) -> tuple[list[bytes], int]:
+    """The next frames of these topics in revision order, and the cursor after them (`head` when none is left)."""
+    share = max(4, 2 * PAGE_FRAMES // len(topics))
+    pool: Numbered = []
+    bound = head
+    for topic in topics:
+        part = topic.after(cursor, share)
+        pool += part
+        if len(part) == share:  # there may be more of this topic: nothing beyond may be sent before it
+            bound = min(bound, part[-1][0])
+    if len(topics) > 1:
+        pool.sort()
+    return cut_page(pool, bound)
+
+
+def cut_page(frames: Iterable[tuple[int, bytes]], bound: int) -> tuple[list[bytes], int]:
+    """As many frames up to `bound` as one page holds, and the cursor after them (`bound` when all fitted)."""
+    page: list[bytes] = []
+    size = last = 0
+    for revision, frame in frames:
+        if revision > bound:
+            break
+        if size >= PAGE_BYTES or len(page) >= 2 * PAGE_FRAMES:
+            return page, last
+        page.append(frame)
+        size += len(frame)
+        last = revision
+    return page, bound
+
+
+def new_chunks(events: Sequence[LogEvent], head: int) -> Iterator[list[LogEvent]]:
+    """The events above the head, in pieces of about one page of bytes: what is written to one transport at once."""
+    chunk: list[LogEvent] = []
+    size = 0
+    for event in events:
+        if event.revision <= head:
+            continue
+        if chunk and size + len(event.body) > PAGE_BYTES:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(event)
+        size += len(event.body)
+        head = event.revision
+    if chunk:
+        yield chunk
