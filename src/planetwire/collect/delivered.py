@@ -1,0 +1,61 @@
+"""Which reports of an observation feed were delivered already; bounded, and good enough across a restart.
+
+A report delivered twice is harmless, the ingest knows it again; one that is withheld is lost. So in doubt it goes out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+
+from planetwire.collect.metar_text import iso
+from planetwire.model import Json
+
+HISTORY = timedelta(hours=24)
+LATE = timedelta(minutes=30)  # a report may come this much after a newer one of its station, across a restart
+AHEAD = timedelta(minutes=5)  # what bears a later time waits until it is no longer in the future
+MAX_REMEMBERED = 200_000
+
+
+class Delivered:
+    """Marks of one feed. `cursor` is the persisted part: each station's newest delivered time."""
+
+    def __init__(self, cursor: dict[str, str]) -> None:
+        self.cursor = dict(cursor)
+        self._since = {station: _earlier(newest) for station, newest in cursor.items()}
+        self._temps: dict[tuple[str, str], float] = {}
+
+    def new_of(self, patches: Iterable[Json], now: datetime) -> list[Json]:
+        """The patches that are to be delivered now, in their order; a corrected temperature is new again."""
+        first, last = iso(now - HISTORY), iso(now + AHEAD)
+        return [patch for patch in patches if first <= patch["obs_time"] <= last and self._is_new(patch)]
+
+    def _is_new(self, patch: Json) -> bool:
+        station, observed_at, temp = _key(patch)
+        if (station, observed_at) in self._temps:
+            return self._temps[station, observed_at] != temp
+        return observed_at > self._since.get(station, "")
+
+    def mark(self, patches: Sequence[Json]) -> None:
+        """These were accepted by the ingest."""
+        for patch in patches:
+            station, observed_at, temp = _key(patch)
+            self._temps[station, observed_at] = temp
+            self.cursor[station] = max(self.cursor.get(station, ""), observed_at)
+
+    def forget(self, now: datetime) -> None:
+        """Drop what is too old to be offered again."""
+        oldest = iso(now - HISTORY)
+        kept = [(key, temp) for key, temp in self._temps.items() if key[1] >= oldest]
+        self._temps = dict(kept[-MAX_REMEMBERED:])
+
+
+def _key(patch: Json) -> tuple[str, str, float]:
+    return patch["payload"]["station_code"], patch["obs_time"], patch["payload"]["temp"]
+
+
+def _earlier(newest: str) -> str:
+    try:
+        return iso(datetime.fromisoformat(newest) - LATE)
+    except ValueError:
+        return ""

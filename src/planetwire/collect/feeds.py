@@ -1,0 +1,89 @@
+"""The feeds there are: those that bring facts, run by collect jobs, and those that bring observations."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from planetwire.collect.feed_celestrak import CelestrakGp
+from planetwire.collect.feed_metar import AwcMetar
+from planetwire.collect.feed_usgs import UsgsQuakes
+from planetwire.collect.http import FetchRules
+from planetwire.errors import NotFound
+from planetwire.model import Json, Parsed, SourceDefaults
+from planetwire.ports import Feed
+from planetwire.settings import FeedSettings, Settings
+
+
+class FactFeed(Feed, Protocol):
+    """A feed of facts. `sweeps`: a whole body names everything there is, so what is missing from it is gone."""
+
+    sweeps: bool
+    rules: FetchRules
+
+
+class ObservationFeed(Protocol):
+    """A feed of city observations: asked for by stations and hours, delivered as ingest patches."""
+
+    source: str
+    default_url: str
+    interval_s: float
+    floor_s: float
+    rules: FetchRules
+    answer_max_rows: int
+
+    def url(self, base: str, stations: Sequence[str], hours: int) -> str:
+        """Address of one request."""
+
+    def chunks(self, hours: int) -> list[tuple[str, ...]]:
+        """The stations, in the groups in which they are asked for."""
+
+    def parse(self, body: bytes, at: datetime) -> Parsed:
+        """Rows with at least `station`, `obs_time` (ISO Z), `temp_c`, `corrected`. Raises FeedError."""
+
+    def patches(self, rows: Sequence[Json]) -> tuple[list[Json], Counter[str]]:
+        """Ingest patches in time order, and the counts of rows that gave none."""
+
+
+def fact_feeds() -> dict[str, FactFeed]:
+    """By source."""
+    feeds: tuple[FactFeed, ...] = (CelestrakGp(), UsgsQuakes())
+    return {feed.source: feed for feed in feeds}
+
+
+def observation_feeds() -> dict[str, ObservationFeed]:
+    """By source."""
+    feeds: tuple[ObservationFeed, ...] = (AwcMetar(),)
+    return {feed.source: feed for feed in feeds}
+
+
+def source_defaults(settings: Settings) -> list[SourceDefaults]:
+    """Schedule of the fact feeds with the operator's settings in force, for the ledger's schedule."""
+    return [_defaults(feed, settings.feed(feed.source)) for feed in fact_feeds().values()]
+
+
+def _defaults(feed: FactFeed, own: FeedSettings) -> SourceDefaults:
+    return SourceDefaults(
+        source=feed.source,
+        interval_s=feed.interval_s if own.interval_s is None else own.interval_s,
+        floor_s=feed.floor_s if own.floor_s is None else own.floor_s,
+        enabled=True if own.enabled is None else own.enabled,
+    )
+
+
+def unknown(source: str, known: Iterable[str]) -> NotFound:
+    """The error for a source that does not exist; it names the nearest that does, or all."""
+    names = sorted(known)
+    close = difflib.get_close_matches(source, names, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"
+    return NotFound(f"no source {source[:40]!r}; {hint}", code="unknown_source")
+
+
+def feed_named(source: str, feeds: Mapping[str, FactFeed]) -> FactFeed:
+    """The feed of this source. Raises NotFound."""
+    if source not in feeds:
+        raise unknown(source, feeds)
+    return feeds[source]

@@ -1,0 +1,76 @@
+"""What is remembered of each observation feed between two runs, one JSON file a source.
+
+The feed process writes its runs, the web process what an operator wishes; a lock keeps the two from losing a change.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+
+from planetwire.collect.bodies_file import file_of, write_atomically
+from planetwire.log import get_logger
+from planetwire.model import Json
+
+log = get_logger()
+
+RUN_KEYS = (
+    "enabled",
+    "interval_s",
+    "next_run_at",
+    "last_run_at",
+    "last_success_at",
+    "last_error_code",
+    "last_error",
+    "rejects",
+    "rejects_last_run",
+    "rows_last_run",
+    "cooldown_until",
+    "floor_s",
+)
+
+
+class FeedStates:
+    """Files `<source>.json` in a folder. A file that cannot be read counts as empty: the feed starts anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def read(self, source: str) -> Json:
+        """Everything remembered of the source; empty at first."""
+        path = file_of(self._folder, source, ".json")
+        try:
+            value = orjson.loads(path.read_bytes())
+        except FileNotFoundError:
+            return {}
+        except orjson.JSONDecodeError as error:
+            log.warning("collect.feed_state.unreadable", source=source, error=str(error))
+            return {}
+        return value if isinstance(value, dict) else {}
+
+    def update(self, source: str, changes: Json) -> Json:
+        """Set these keys, keep the others; the whole record afterwards."""
+        path = file_of(self._folder, source, ".json")
+        with self._locked():
+            record = self.read(source) | changes
+            write_atomically(path, orjson.dumps(record, option=orjson.OPT_INDENT_2))
+        return record
+
+    def runs(self, sources: Sequence[str]) -> list[Json]:
+        """A record per source with the keys of `GET /api/v1/sources`; None where nothing is known yet."""
+        return [self._run(source) for source in sources]
+
+    def _run(self, source: str) -> Json:
+        record = self.read(source)
+        return {"source": source, **{key: record.get(key) for key in RUN_KEYS}}
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with (self._folder / ".lock").open("wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield

@@ -1,0 +1,245 @@
+"""`ObservationFeeds`: every observation feed at its own interval, from the request to the ingest.
+
+Invariant: a report counts as delivered, and an answer as known, only once the ingest has accepted it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from planetwire.collect.delivered import Delivered
+from planetwire.collect.feeds import ObservationFeed
+from planetwire.collect.feedstate_file import FeedStates
+from planetwire.collect.http import Outcome, PoliteClient
+from planetwire.errors import FeedError, PlanetwireError
+from planetwire.log import get_logger
+from planetwire.model import FetchState, Json, Parsed
+from planetwire.ports import Clock, PatchSink
+from planetwire.settings import Settings
+
+log = get_logger()
+
+LOOK_S = 5.0  # how soon an operator's change is noticed
+RECENT_HOURS = 2
+FULL_HOURS = 24
+OVERLAP = timedelta(minutes=10)  # reports that arrive late are still in the next answer
+MAX_REQUESTS_PER_TURN = 120
+BACKOFF_FIRST_S = 5.0
+BACKOFF_MAX_S = 1_800.0
+BACKOFF_JITTER = 0.2
+PATCHES_PER_DELIVERY = 500
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What one run of a feed met; counted for the record of runs."""
+
+    at: datetime
+    hours: int
+    needed_from: datetime
+    requests: int = 0
+    rows: int = 0
+    rejects: int = 0
+    delivered: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+
+
+class ObservationFeeds:
+    """Drives the feeds until cancelled. One failing feed holds no other up."""
+
+    def __init__(
+        self,
+        feeds: Mapping[str, ObservationFeed],
+        client: PoliteClient,
+        sink: PatchSink,
+        states: FeedStates,
+        clock: Clock,
+        settings: Settings,
+    ) -> None:
+        self._feeds = feeds
+        self._client = client
+        self._sink = sink
+        self._states = states
+        self._clock = clock
+        self._settings = settings
+        self._delivered: dict[str, Delivered] = {}
+        self._validators: dict[str, dict[str, FetchState]] = {}
+
+    async def run(self) -> None:
+        """All feeds, for ever; ends when cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for source in self._feeds:
+                group.create_task(self._loop(source), name=f"feed:{source}")
+
+    async def _loop(self, source: str) -> None:
+        while True:
+            wait_s = self._wait_s(source)
+            if wait_s > 0:
+                await self._clock.sleep(min(wait_s, LOOK_S))
+            else:
+                await self.turn(source)
+
+    def _wait_s(self, source: str) -> float:
+        """Seconds until the next run; a switched-off feed is looked at again later."""
+        record = self._record(source)
+        if not record["enabled"]:
+            return LOOK_S
+        next_at = _time(record.get("next_run_at"))
+        if next_at is None:
+            return 0.0
+        if not record.get("failures"):  # the interval may have been shortened since
+            last_at = _time(record.get("last_run_at")) or next_at
+            next_at = min(next_at, last_at + timedelta(seconds=_pause_s(record)))
+        return (next_at - self._clock.now()).total_seconds()
+
+    def _record(self, source: str) -> Json:
+        """The remembered record with the settings in force."""
+        feed, own = self._feeds[source], self._settings.feed(source)
+        return self._states.read(source) | {
+            "enabled": True if own.enabled is None else own.enabled,
+            "interval_s": feed.interval_s if own.interval_s is None else own.interval_s,
+            "floor_s": feed.floor_s if own.floor_s is None else own.floor_s,
+        }
+
+    def announce(self) -> None:
+        """Write a record of every feed that has none yet, so that it is listed before its first run."""
+        for source in self._feeds:
+            record = self._record(source)
+            self._states.update(source, {key: record[key] for key in ("enabled", "interval_s", "floor_s")})
+
+    async def turn(self, source: str) -> bool:
+        """One run: fetch, read, deliver what is new. False when it failed; then it is tried again, later."""
+        record = self._record(source)
+        turn = _begin(record, self._clock.now())
+        marks = self._delivered.setdefault(source, Delivered(record.get("cursor") or {}))
+        try:
+            for chunk in self._feeds[source].chunks(turn.hours):
+                await self._chunk(source, chunk, turn, marks)
+        except PlanetwireError as error:
+            self._failed(source, record, turn, error)
+            return False
+        finally:
+            marks.forget(turn.at)
+        self._succeeded(source, record, turn)
+        return True
+
+    async def _chunk(self, source: str, stations: Sequence[str], turn: _Turn, marks: Delivered) -> None:
+        """Ask for some stations; a capped answer that does not reach back far enough is asked for in halves."""
+        feed, own = self._feeds[source], self._settings.feed(source)
+        url = feed.url(own.url or feed.default_url, stations, turn.hours)
+        known = self._validators.setdefault(source, {})
+        turn.requests += 1
+        fetched = await self._client.fetch(url, known.get(url, FetchState()), feed.rules)
+        fetched.raise_failure()
+        if fetched.outcome is not Outcome.FRESH or fetched.body is None:
+            return
+        parsed = await asyncio.to_thread(feed.parse, fetched.body, turn.at)
+        await self._deliver(feed, parsed, turn, marks)
+        known.pop(url, None)
+        known[url] = fetched.state
+        while len(known) > MAX_REQUESTS_PER_TURN:
+            known.pop(next(iter(known)))
+        if len(stations) > 1 and _is_cut(parsed, feed.answer_max_rows, turn):
+            middle = len(stations) // 2
+            for half in (stations[:middle], stations[middle:]):
+                await self._chunk(source, half, turn, marks)
+
+    async def _deliver(self, feed: ObservationFeed, parsed: Parsed, turn: _Turn, marks: Delivered) -> None:
+        turn.rows += len(parsed.rows)
+        turn.rejects += len(parsed.rejects)
+        if parsed.rejects and not parsed.rows:
+            first = parsed.rejects[0]
+            raise FeedError(f"no report in the answer: {first.reason}: {first.sample[:80]!r}", code="bad_body")
+        patches, skipped = feed.patches([row for row in parsed.rows if isinstance(row, dict)])
+        turn.skipped.update(skipped)
+        new = marks.new_of(patches, turn.at)
+        for start in range(0, len(new), PATCHES_PER_DELIVERY):
+            part = new[start : start + PATCHES_PER_DELIVERY]
+            turn.delivered += await self._sink.deliver(part)
+            marks.mark(part)
+
+    def _succeeded(self, source: str, record: Json, turn: _Turn) -> None:
+        self._remember(
+            source, record, turn, _pause_s(record), {"failures": 0, "last_error": None, "last_error_code": None}
+        )
+        self._states.update(source, {"last_success_at": _text(turn.at), "cooldown_until": None})
+        log.info(
+            "collect.feed.completed",
+            source=source,
+            requests=turn.requests,
+            rows=turn.rows,
+            rejects=turn.rejects,
+            new=turn.delivered,
+        )
+
+    def _failed(self, source: str, record: Json, turn: _Turn, error: PlanetwireError) -> None:
+        failures = int(record.get("failures") or 0) + 1
+        asked_s = error.retry_after_s if isinstance(error, FeedError) else None
+        wait_s = max(record["floor_s"], _backoff_s(failures) if asked_s is None else asked_s)
+        until = None if asked_s is None else _text(turn.at + timedelta(seconds=asked_s))
+        result = {"failures": failures, "last_error": error.message, "last_error_code": error.code}
+        self._remember(source, record, turn, wait_s, result | {"cooldown_until": until})
+        log.warning(
+            "collect.feed.failed", source=source, code=error.code, error=error.message, retry_in_s=round(wait_s, 1)
+        )
+
+    def _remember(self, source: str, record: Json, turn: _Turn, wait_s: float, result: Json) -> None:
+        self._states.update(
+            source,
+            {
+                **{key: record[key] for key in ("enabled", "interval_s", "floor_s")},
+                "last_run_at": _text(turn.at),
+                "next_run_at": _text(turn.at + timedelta(seconds=wait_s)),
+                "rows_last_run": turn.rows,
+                "rejects_last_run": turn.rejects,
+                "rejects": int(record.get("rejects") or 0) + turn.rejects,
+                "delivered_last_run": turn.delivered,
+                "skipped_last_run": {name: count for name, count in turn.skipped.items() if count},
+                "cursor": self._delivered[source].cursor,
+                **result,
+            },
+        )
+
+
+def _begin(record: Json, at: datetime) -> _Turn:
+    """How far back this run has to look: a day at first and after a gap, else a little more than since the last."""
+    last = _time(record.get("last_success_at"))
+    if last is None or at - last > timedelta(hours=RECENT_HOURS) - OVERLAP:
+        return _Turn(at, FULL_HOURS, at - timedelta(hours=FULL_HOURS))
+    return _Turn(at, RECENT_HOURS, last - OVERLAP)
+
+
+def _pause_s(record: Json) -> float:
+    return float(max(record["interval_s"], record["floor_s"]))
+
+
+def _is_cut(parsed: Parsed, answer_max_rows: int, turn: _Turn) -> bool:
+    """Whether the answer is full, ends before what is needed, and there are requests left to ask more finely."""
+    count = len(parsed.rows) + len(parsed.rejects) + sum(parsed.notes.values())
+    if count < answer_max_rows or turn.requests >= MAX_REQUESTS_PER_TURN:
+        return False
+    oldest = min((str(row["obs_time"]) for row in parsed.rows if isinstance(row, dict)), default="")
+    return oldest > _text(turn.needed_from)
+
+
+def _backoff_s(failures: int) -> float:
+    """Five seconds, doubled a failure, at most half an hour, ± 20 %."""
+    base_s = min(BACKOFF_FIRST_S * 2.0 ** min(failures - 1, 20), BACKOFF_MAX_S)
+    return base_s * random.uniform(1 - BACKOFF_JITTER, 1 + BACKOFF_JITTER)
+
+
+def _text(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _time(value: object) -> datetime | None:
+    try:
+        at = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return at.astimezone(UTC) if at is not None and at.tzinfo is not None else None
