@@ -79,10 +79,20 @@ def _request(wish: JobWish, canonical: Callable[[str], str]) -> JobRequest:
     if wish.source is None and wish.task_type in WRITE_TASKS:
         raise InputError(f"{wish.task_type} needs a source", code="source_missing")
     payload = {key: value for key, value in wish.payload.items() if key != "scheduled"}  # the schedule's own mark
-    if len(orjson.dumps(payload)) > PAYLOAD_MAX_BYTES:
-        raise InputError(f"the payload may have {PAYLOAD_MAX_BYTES} bytes at most", code="payload_too_large")
+    _check_payload(payload)
     source = canonical(wish.source) if wish.source is not None else None
     return JobRequest(wish.task_type, source, payload, wish.priority, wish.idempotency_key)
+
+
+def _check_payload(payload: Json) -> None:
+    try:
+        text = orjson.dumps(payload)
+    except TypeError as error:  # half a surrogate pair, a number beyond 64 bits
+        raise InputError(f"the payload cannot be stored: {error}", code="bad_payload") from error
+    if b"\\u0000" in text:
+        raise InputError("the payload cannot be stored: it has a NUL character", code="bad_payload")
+    if len(text) > PAYLOAD_MAX_BYTES:
+        raise InputError(f"the payload may have {PAYLOAD_MAX_BYTES} bytes at most", code="payload_too_large")
 
 
 def _accepted(job: Job, created: bool | None) -> Response:

@@ -1,0 +1,161 @@
+"""Claiming with many claimers: serial per source, first in first out, and never by reading the whole ledger."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import defaultdict
+from itertools import pairwise
+
+import pytest
+
+from ledger_tools import ALL_TYPES, claim_one, queue_on, wish
+from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.model import JobStatus, TaskType
+from planetwire.postgres import Pool
+
+CLAIMERS = 8
+SOURCES = 24
+JOBS = 400
+
+
+async def _drain(queue: PostgresJobQueue, pool: Pool, name: str, events: list[tuple[str, str, int]]) -> None:
+    """Claim and finish until nothing is left; notes the order in which starts and ends became true."""
+    while await pool.fetchval("select count(*) from collection_tasks where status in ('queued', 'running')"):
+        for lease in await queue.claim(name, ALL_TYPES, random.randint(1, 4)):
+            source = lease.job.source or ""
+            events.append(("start", source, lease.job.id))
+            await asyncio.sleep(0)
+            events.append(("end", source, lease.job.id))
+            assert await queue.finish(lease, JobStatus.COMPLETED)
+
+
+async def test_eight_claimers_never_overlap_on_a_source_and_keep_its_order(pg_pool: Pool) -> None:
+    """S37, S38, S39, Q16."""
+    await pg_pool.execute(
+        """insert into collection_tasks (task_type, source, priority)
+           select case when random() < 0.8 then 'collect' else 'clear_data' end, 's' || (random() * $1)::int,
+               (random() * 3)::int
+           from generate_series(1, $2)""",
+        SOURCES,
+        JOBS,
+    )
+    queue = queue_on(pg_pool)
+    events: list[tuple[str, str, int]] = []
+    await asyncio.gather(*(_drain(queue, pg_pool, f"w{n}", events) for n in range(CLAIMERS)))
+
+    rows = await pg_pool.fetch("select * from collection_tasks")
+    assert {row["status"] for row in rows} == {"completed"} and {row["attempts"] for row in rows} == {1}
+    # By the database's clock no two jobs of a source overlap, and they began in the order of (priority, id).
+    by_source = defaultdict(list)
+    for row in rows:
+        by_source[row["source"]].append(row)
+    for mine in by_source.values():
+        mine.sort(key=lambda row: row["started_at"])
+        assert all(a["finished_at"] <= b["started_at"] for a, b in pairwise(mine))
+        ranks = [(row["priority"], row["id"]) for row in mine]
+        assert ranks == sorted(ranks)
+    # And in this process no coroutine saw two of one source at once.
+    open_sources: set[str] = set()
+    for what, source, _ in events:
+        if what == "start":
+            assert source not in open_sources
+            open_sources.add(source)
+        else:
+            open_sources.discard(source)
+
+
+async def test_one_claim_never_takes_two_jobs_of_a_source(pg_pool: Pool) -> None:
+    """S38, S39."""
+    queue = queue_on(pg_pool)
+    await pg_pool.execute(
+        "insert into collection_tasks (task_type, source) select 'collect', s from unnest('{a,a,b,b,c}'::text[]) s"
+    )
+    leases = await queue.claim("w1", ALL_TYPES, 10)
+    assert sorted(lease.job.source or "" for lease in leases) == ["a", "b", "c"]
+    assert await queue.claim("w2", ALL_TYPES, 10) == []
+
+
+async def test_smaller_priorities_go_first_and_then_older_jobs(pg_pool: Pool) -> None:
+    queue = queue_on(pg_pool)
+    for source, priority in (("a", 100), ("b", 5), ("c", 100), ("d", 5)):
+        await queue.submit(wish(source=source, priority=priority))
+    claimed = [(await claim_one(queue)).job.source for _ in range(4)]
+    assert claimed == ["b", "d", "a", "c"]
+
+
+async def test_cache_jobs_and_refreshes_run_beside_a_running_collect(pg_pool: Pool) -> None:
+    """S34, S42, S43, Q16."""
+    queue = queue_on(pg_pool)
+    await queue.submit(wish())
+    await claim_one(queue)
+    await queue.submit(wish(TaskType.CLEAR_DATA))
+    await queue.submit(wish(TaskType.CLEAR_CACHE))
+    await queue.submit(wish(TaskType.EARTH_REFRESH))
+    leases = await queue.claim("w2", ALL_TYPES, 10)
+    assert {lease.job.task_type for lease in leases} == {TaskType.CLEAR_CACHE, TaskType.EARTH_REFRESH}
+
+
+async def test_a_worker_leaves_alone_what_it_has_no_handler_for(pg_pool: Pool) -> None:
+    queue = queue_on(pg_pool)
+    await queue.submit(wish(TaskType.CLEAR_DATA))
+    await queue.submit(wish())
+    assert await queue.claim("w1", ["collect"], 10) == []
+    await queue.submit(wish(source="beta"))
+    assert [lease.job.source for lease in await queue.claim("w1", ["collect"], 10)] == ["beta"]
+
+
+async def test_a_head_that_somebody_holds_is_not_passed_by_the_next_in_line(pg_pool: Pool) -> None:
+    queue = queue_on(pg_pool)
+    first, _ = await queue.submit(wish())
+    await queue.submit(wish(TaskType.CLEAR_DATA))
+    async with pg_pool.acquire() as other, other.transaction():
+        await other.execute("select from collection_tasks where id = $1 for update", first.id)
+        assert await queue.claim("w1", ALL_TYPES, 10) == []
+    assert (await claim_one(queue)).job.id == first.id
+
+
+async def test_a_source_that_waits_behind_a_busy_one_with_many_jobs_is_found(pg_pool: Pool) -> None:
+    """S39."""
+    queue = queue_on(pg_pool)
+    await pg_pool.execute(
+        "insert into collection_tasks (task_type, source) select 'collect', 'hot' from generate_series(1, 3000)"
+    )
+    await claim_one(queue)
+    for source in ("late-1", "late-2"):
+        await queue.submit(wish(source=source))
+    leases = await queue.claim("w2", ALL_TYPES, 10)
+    assert sorted(lease.job.source or "" for lease in leases) == ["late-1", "late-2"]
+    assert await queue.claim("w2", ALL_TYPES, 10) == []
+
+
+@pytest.mark.parametrize("statistics", ["fresh", "missing", "of an empty table"])
+async def test_a_claim_from_fifty_thousand_waiting_jobs_touches_few_rows(statistics: str, pg_pool: Pool) -> None:
+    """S37: no sequential scan, and rows touched stay bounded."""
+    async with pg_pool.acquire() as connection:
+        await connection.execute("alter table collection_tasks set (autovacuum_enabled = false)")
+        if statistics == "of an empty table":
+            await connection.execute("analyze collection_tasks")
+            for _ in range(8):
+                await connection.fetch("select * from planet_claim_jobs('w0', $1, 10, interval '30 s')", ALL_TYPES)
+        await connection.execute(
+            """insert into collection_tasks (task_type, source)
+               select 'collect', 's' || (n % 500) from generate_series(1, 50000) n"""
+        )
+        if statistics == "fresh":
+            await connection.execute("analyze collection_tasks")
+        async with connection.transaction():
+            before = await _touched(connection)
+            rows = await connection.fetch("select * from planet_claim_jobs('w1', $1, 10, interval '30 s')", ALL_TYPES)
+            after = await _touched(connection)
+    assert len(rows) == 10
+    scans, fetched = after[0] - before[0], after[1] - before[1]
+    assert scans == 0
+    assert fetched < 500
+
+
+async def _touched(connection: object) -> tuple[int, int]:
+    row = await connection.fetchrow(  # type: ignore[attr-defined]
+        """select seq_scan, idx_tup_fetch from pg_stat_xact_user_tables where relname = 'collection_tasks'"""
+    )
+    return row["seq_scan"] or 0, row["idx_tup_fetch"] or 0

@@ -1,0 +1,57 @@
+"""Short ways to say what the ledger's tests say often."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import asyncpg
+
+from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.model import Fact, JobRequest, JobStatus, Lease, TaskType
+from planetwire.postgres import Pool
+from planetwire.settings import JobSettings
+
+ALL_TYPES = [kind.value for kind in TaskType]
+WAIT_S = 20.0
+
+
+def queue_on(pool: Pool, *, lease_s: float = 30.0, **options: Any) -> PostgresJobQueue:
+    return PostgresJobQueue(pool, JobSettings(lease_s=lease_s), **options)
+
+
+def wish(kind: TaskType = TaskType.COLLECT, source: str | None = "alpha", **options: Any) -> JobRequest:
+    return JobRequest(kind, source, **options)
+
+
+async def claim_one(queue: PostgresJobQueue, worker: str = "w1") -> Lease:
+    leases = await queue.claim(worker, ALL_TYPES, 1)
+    assert len(leases) == 1
+    return leases[0]
+
+
+async def row_of(pool: Pool, task_id: int) -> asyncpg.Record:
+    return await pool.fetchrow("select * from collection_tasks where id = $1", task_id)
+
+
+async def status_of(pool: Pool, task_id: int) -> JobStatus:
+    return JobStatus((await row_of(pool, task_id))["status"])
+
+
+async def expire(pool: Pool, task_id: int) -> None:
+    """The lease ran out, as if its worker had been silent for a lease."""
+    await pool.execute(
+        "update collection_tasks set lease_until = clock_timestamp() - interval '1 s' where id = $1", task_id
+    )
+
+
+async def until(condition: Callable[[], Awaitable[bool]], within_s: float = WAIT_S) -> None:
+    """Look until it is so; fails after `within_s`."""
+    async with asyncio.timeout(within_s):
+        while not await condition():
+            await asyncio.sleep(0.01)
+
+
+def fact(key: str, value: Any = 1, **options: Any) -> Fact:
+    return Fact(key, "thing", f"Thing {key}", {"value": value}, **options)
