@@ -1,0 +1,189 @@
+/**
+ * How far each city is known, and what must wait until it is known further.
+ *
+ * Invariant: what is released for a city is a snapshot followed by an unbroken run of its events. An event whose
+ * predecessor is missing is held until a snapshot, or the missing event, closes the gap.
+ */
+import type { Cursor } from "./cursor";
+import type { CityStep } from "./sse_frames";
+
+/** Steps held for one city; beyond it the oldest is given up and the snapshot must reach further. */
+const HELD_MAX = 2_000;
+
+interface Place {
+  /** Everything up to here is known; null before the first snapshot. */
+  through: number | null;
+  /** A snapshot must reach at least this revision. */
+  required: number | null;
+  /** Ascending by revision, none of them released. */
+  held: CityStep[];
+}
+
+export interface Release {
+  /** To be applied, in this order. */
+  steps: readonly CityStep[];
+  /** Whether this call found that something is missing. */
+  gap: boolean;
+}
+
+/** What to do with a snapshot that came in. */
+export interface Arrival {
+  /** Show it; it is not older than what is shown. */
+  take: boolean;
+  /** False: something is still missing, fetch again. */
+  enough: boolean;
+  /** It is of another log than the stream. */
+  foreign: boolean;
+  /** To be applied after it, in this order. */
+  steps: readonly CityStep[];
+}
+
+const NOTHING: Release = { steps: [], gap: false };
+
+export class CityCursors {
+  epoch: string | null = null;
+  readonly #places = new Map<string, Place>();
+  /** What the present connection covers: every event after `from`, and each city's last revision when it joined. */
+  #cover: { from: number; last: ReadonlyMap<string, number> } | null = null;
+
+  #place(city: string): Place {
+    let place = this.#places.get(city);
+    if (!place) {
+      place = { through: null, required: null, held: [] };
+      this.#places.set(city, place);
+    }
+    return place;
+  }
+
+  /** The least that a snapshot of the city must reach; 0 when any will do. */
+  required(city: string): number {
+    return this.#places.get(city)?.required ?? 0;
+  }
+
+  isKnown(city: string): boolean {
+    const place = this.#places.get(city);
+    return place !== undefined && place.through !== null && place.required === null;
+  }
+
+  /** Where a stream over these cities has to begin, or null when none of them is known yet. */
+  since(cities: readonly string[]): Cursor | null {
+    const known = cities
+      .map((city) => this.#places.get(city)?.through ?? null)
+      .filter((through): through is number => through !== null);
+    if (known.length === 0) return null;
+    return { epoch: this.epoch ?? "", revision: Math.min(...known) };
+  }
+
+  /** A stream joined. Returns the cities of `asked` that must be fetched again. */
+  join(epoch: string, head: number, since: Cursor | null, last: ReadonlyMap<string, number>, asked: readonly string[]) {
+    if (this.epoch !== null && this.epoch !== epoch) {
+      this.reset(epoch);
+      this.#cover = { from: head, last };
+      return [...asked];
+    }
+    this.epoch = epoch;
+    this.#cover = { from: since?.revision ?? head, last };
+    return asked.filter((city) => this.#missedBeforeJoin(city));
+  }
+
+  #missedBeforeJoin(city: string): boolean {
+    const place = this.#place(city);
+    const last = this.#cover?.last.get(city);
+    if (!this.#cover || last === undefined || place.through === null) return false;
+    if (place.through >= this.#cover.from || last <= place.through) return false;
+    place.required = Math.max(place.required ?? 0, last);
+    return true;
+  }
+
+  leave(): void {
+    this.#cover = null;
+  }
+
+  /** Another log began: nothing known of the old one means anything. */
+  reset(epoch: string | null): void {
+    this.epoch = epoch;
+    this.#places.clear();
+  }
+
+  /** The server cannot replay: nothing of the city counts until a snapshot reaches `revision`. */
+  invalidate(city: string, revision: number): void {
+    const place = this.#place(city);
+    place.through = null;
+    place.required = Math.max(place.required ?? 0, revision);
+  }
+
+  receive(step: CityStep): Release {
+    // Events without a position come from servers older than revisions: they are taken as they come.
+    if (step.revision === null) return { steps: [step], gap: false };
+    const place = this.#place(step.city);
+    if (step.revision <= (place.through ?? -1)) return NOTHING;
+    if (!hold(place, step)) return NOTHING;
+    const before = place.required;
+    const steps = drain(place);
+    return { steps, gap: place.required !== null && place.required !== before };
+  }
+
+  /** Everything for this connection up to `revision` was sent; cities with something missing stay where they are. */
+  heartbeat(revision: number, asked: readonly string[]): void {
+    for (const city of asked) {
+      const place = this.#place(city);
+      if (place.through === null || place.required !== null || place.held.length > 0) continue;
+      // A city that joined behind the stream's beginning is not covered by what the stream has sent.
+      if (this.#cover && place.through >= this.#cover.from) place.through = Math.max(place.through, revision);
+    }
+  }
+
+  snapshot(city: string, epoch: string, revision: number): Arrival {
+    if (this.epoch !== null && this.epoch !== epoch) return { take: false, enough: false, foreign: true, steps: [] };
+    this.epoch = epoch;
+    const place = this.#place(city);
+    if (place.through !== null && revision < place.through) {
+      // Overtaken by the stream: what is shown is newer and stays.
+      return { take: false, enough: place.required === null, foreign: false, steps: [] };
+    }
+    place.through = revision;
+    if (revision >= (place.required ?? 0)) place.required = null;
+    this.#missedBeforeJoin(city);
+    const steps = drain(place);
+    return { take: true, enough: place.required === null, foreign: false, steps };
+  }
+
+  forget(city: string): void {
+    this.#places.delete(city);
+  }
+}
+
+/** False when the step is there already. */
+function hold(place: Place, step: CityStep): boolean {
+  const revision = step.revision ?? 0;
+  let at = place.held.length;
+  while (at > 0 && (place.held[at - 1]?.revision ?? 0) > revision) at -= 1;
+  if (at > 0 && place.held[at - 1]?.revision === revision) return false;
+  place.held.splice(at, 0, step);
+  if (place.held.length > HELD_MAX) {
+    const lost = place.held.shift();
+    place.required = Math.max(place.required ?? 0, lost?.revision ?? 0);
+  }
+  return true;
+}
+
+/** Takes from `held` what follows on, and notes what is missing before the rest. */
+function drain(place: Place): CityStep[] {
+  if (place.through === null) return [];
+  const run: CityStep[] = [];
+  let through = place.through;
+  while (place.held.length > 0) {
+    const next = place.held[0] as CityStep;
+    const revision = next.revision ?? 0;
+    if (revision > through && next.prev_revision !== null && next.prev_revision > through) break;
+    place.held.shift();
+    if (revision <= through) continue;
+    through = revision;
+    run.push(next);
+  }
+  place.through = through;
+  const missing = place.held[0]?.prev_revision ?? null;
+  if (missing !== null) place.required = Math.max(place.required ?? 0, missing);
+  else if (through >= (place.required ?? 0) && run.every((step) => step.prev_revision !== null)) place.required = null;
+  return run;
+}

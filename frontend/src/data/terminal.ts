@@ -1,0 +1,292 @@
+/**
+ * Everything the Terminal page shows: rows, the visible cities, the stream between them and the server.
+ *
+ * Invariant: the stream asks for exactly the visible cities.
+ */
+import { createStore, type StoreApi } from "zustand/vanilla";
+import type { Backoff } from "../client/backoff";
+import { type CityDetail, readTerminal, type TerminalRow } from "../client/city_wire";
+import { type Http, HttpError } from "../client/http";
+import { record, texts } from "../client/parse";
+import { ObservationStream } from "../client/sse";
+import type { CityStep } from "../client/sse_frames";
+import type { StreamState } from "../client/sse_states";
+import type { OpenSource } from "../client/sse_transport";
+import { browserTimers, type Timers } from "../client/timers";
+import { applyPatch, type CityState, cityFromDetail, isReference, rollDay } from "./city";
+import { DetailLoader, type Verdict } from "./detail_loader";
+import { mergeRows, rowWithPatch } from "./rows";
+import { cadence_s } from "./series";
+
+const TICK_MS = 15_000;
+const ROWS_EVERY_MS = 60_000;
+const ROWS_RETRY_MS = 5_000;
+const SILENT_MS = 120_000;
+
+/** `resyncing`: something was missed and is being fetched. `gap`: fetching it failed for good. */
+export type Mark = "none" | "resyncing" | "gap";
+
+export interface CityView {
+  phase: "loading" | "ready" | "failed";
+  /** What is shown; kept while it is fetched again. */
+  state: CityState | null;
+  mark: Mark;
+  error: string | null;
+}
+
+export interface TerminalState {
+  connection: StreamState;
+  rows: readonly TerminalRow[];
+  rows_phase: "loading" | "ready" | "failed";
+  rows_error: string | null;
+  /** Further names of each city, for the search. */
+  aliases: Readonly<Record<string, readonly string[]>>;
+  cities: Readonly<Record<string, CityView>>;
+}
+
+export interface TerminalOptions {
+  http: Http;
+  open: OpenSource;
+  timers?: Timers;
+  backoff?: Backoff;
+  /** Whether nobody can see the page; then nothing is fetched on its own account. */
+  isHidden?: () => boolean;
+  debug?: (message: string, detail: string) => void;
+}
+
+const NEW_CITY: CityView = { phase: "loading", state: null, mark: "none", error: null };
+
+export class Terminal {
+  readonly store: StoreApi<TerminalState>;
+  readonly stream: ObservationStream;
+  readonly #http: Http;
+  readonly #timers: Timers;
+  readonly #isHidden: () => boolean;
+  readonly #loader: DetailLoader;
+  readonly #heard_ms = new Map<string, number>();
+  #visible: readonly string[] = [];
+  #rowsAt_ms = 0;
+  #cancelTick: () => void = () => {};
+  #stopRows = new AbortController();
+
+  constructor({ http, open, timers = browserTimers, backoff, isHidden = () => false, debug }: TerminalOptions) {
+    this.#http = http;
+    this.#timers = timers;
+    this.#isHidden = isHidden;
+    this.store = createStore<TerminalState>(() => ({
+      connection: "idle",
+      rows: [],
+      rows_phase: "loading",
+      rows_error: null,
+      aliases: {},
+      cities: {},
+    }));
+    this.#loader = new DetailLoader(http, timers, {
+      onDetail: (city, detail) => this.#onDetail(city, detail),
+      onTrouble: (city, error) => this.#setView(city, { ...this.#view(city), error }),
+      onGaveUp: (city, code) => this.#onGaveUp(city, code),
+    });
+    this.stream = new ObservationStream({
+      open,
+      timers,
+      backoff,
+      debug,
+      listener: {
+        onState: (connection) => this.store.setState({ connection }),
+        onSteps: (city, steps) => this.#onSteps(city, steps),
+        onResync: (cities) => this.#onResync(cities),
+      },
+    });
+  }
+
+  /** Begins with the rows; call `show` for the cities. */
+  async start(): Promise<void> {
+    this.#stopRows = new AbortController();
+    this.#tickLater();
+    await Promise.all([this.#loadRows(), this.#loadAliases()]);
+  }
+
+  stop(): void {
+    this.#cancelTick();
+    this.#stopRows.abort(new DOMException("page left", "AbortError"));
+    this.stream.stop();
+    this.#loader.stop();
+    this.#visible = [];
+  }
+
+  /** The cities on screen, all of them. */
+  show(cities: readonly string[]): void {
+    const next = [...new Set(cities)];
+    for (const city of this.#visible.filter((old) => !next.includes(old))) this.#hide(city);
+    const added = next.filter((city) => !this.#visible.includes(city));
+    this.#visible = next;
+    for (const city of added) {
+      // What was shown before comes back at once, and is fetched again: the stream did not follow it meanwhile.
+      const known = this.#view(city);
+      this.#setView(city, {
+        ...known,
+        phase: known.state ? "ready" : "loading",
+        error: null,
+        mark: known.state ? "resyncing" : "none",
+      });
+      this.#loader.load(city, false);
+    }
+    this.stream.want(next);
+  }
+
+  /** Tries again what failed. */
+  retry(city: string): void {
+    const known = this.#view(city);
+    this.#setView(city, {
+      ...known,
+      phase: known.state ? "ready" : "loading",
+      mark: known.mark === "gap" ? "resyncing" : "none",
+    });
+    this.#loader.load(city, true);
+  }
+
+  retryRows(): void {
+    void this.#loadRows();
+  }
+
+  /** The page can be seen again, or the network is back. */
+  wake(): void {
+    this.stream.wake();
+    this.#look();
+  }
+
+  #hide(city: string): void {
+    this.#loader.drop(city);
+    this.stream.cursors.forget(city);
+    this.#heard_ms.delete(city);
+  }
+
+  #view(city: string): CityView {
+    return this.store.getState().cities[city] ?? NEW_CITY;
+  }
+
+  #setView(city: string, view: CityView): void {
+    this.store.setState(({ cities }) => ({ cities: { ...cities, [city]: view } }));
+  }
+
+  #onDetail(city: string, detail: CityDetail): Verdict {
+    const { take, enough, steps } = this.stream.snapshot(city, detail.epoch, detail.revision);
+    const now = this.#timers.now();
+    this.#heard_ms.set(city, now);
+    if (take) {
+      const state = this.#applied(cityFromDetail({ ...detail, city }, now), steps);
+      this.#setView(city, { phase: "ready", state, mark: enough ? "none" : "resyncing", error: null });
+    } else if (enough) {
+      this.#setView(city, { ...this.#view(city), mark: "none", error: null });
+    }
+    return enough ? "enough" : "again";
+  }
+
+  #onGaveUp(city: string, code: string): void {
+    const known = this.#view(city);
+    this.#setView(city, {
+      ...known,
+      phase: known.state ? "ready" : "failed",
+      mark: known.state ? "gap" : "none",
+      error: code,
+    });
+  }
+
+  #applied(state: CityState, steps: readonly CityStep[]): CityState {
+    const now = this.#timers.now();
+    return steps.reduce((city, { patch }) => (patch ? applyPatch(city, patch, now) : city), state);
+  }
+
+  #onSteps(city: string, steps: readonly CityStep[]): void {
+    const view = this.#view(city);
+    this.#heard_ms.set(city, this.#timers.now());
+    if (view.state) this.#setView(city, { ...view, state: this.#applied(view.state, steps) });
+    this.#patchRow(city, steps);
+  }
+
+  #patchRow(city: string, steps: readonly CityStep[]): void {
+    this.store.setState(({ rows }) => {
+      const at = rows.findIndex((row) => row.city === city);
+      const old = rows[at];
+      if (!old) return {};
+      const row = steps.reduce((next, { patch }) => (patch ? rowWithPatch(next, patch) : next), old);
+      return row === old ? {} : { rows: rows.map((each, i) => (i === at ? row : each)) };
+    });
+  }
+
+  #onResync(cities: readonly string[]): void {
+    for (const city of cities.filter((each) => this.#visible.includes(each))) {
+      const view = this.#view(city);
+      this.#setView(city, { ...view, mark: view.state ? "resyncing" : "none" });
+      this.#loader.load(city, true);
+    }
+  }
+
+  async #loadRows(): Promise<void> {
+    this.#rowsAt_ms = this.#timers.now();
+    try {
+      const body = await this.#http.get<unknown>("/api/scan/terminal", {
+        cache: "no-cache",
+        signal: this.#stopRows.signal,
+      });
+      const { rows } = readTerminal(body);
+      this.store.setState((old) => ({ rows: mergeRows(old.rows, rows), rows_phase: "ready", rows_error: null }));
+    } catch (error) {
+      if (this.#stopRows.signal.aborted) return;
+      this.#rowsAt_ms += ROWS_RETRY_MS - ROWS_EVERY_MS;
+      const code = error instanceof HttpError ? error.code : error instanceof TypeError ? "unreadable" : "unreachable";
+      // Rows that were shown stay; only a first load can fail as a whole.
+      this.store.setState((old) => ({ rows_phase: old.rows.length > 0 ? "ready" : "failed", rows_error: code }));
+    }
+  }
+
+  async #loadAliases(): Promise<void> {
+    try {
+      const body = await this.#http.get<unknown>("/api/cities", { signal: this.#stopRows.signal });
+      const items = record(body)?.items;
+      const entries = (Array.isArray(items) ? items : []).map(record);
+      const named = entries.filter((entry) => typeof entry?.city === "string");
+      const aliases = named.map((entry) => [entry?.city, [...texts(entry?.aliases), ...texts([entry?.iata])]]);
+      this.store.setState({ aliases: Object.fromEntries(aliases) });
+    } catch {
+      // Cities are still found by their name and airport.
+    }
+  }
+
+  #tickLater(): void {
+    this.#cancelTick = this.#timers.after(TICK_MS, () => {
+      this.#look();
+      this.#tickLater();
+    });
+  }
+
+  /** Begins new days, and asks where the stream has long been silent. */
+  #look(): void {
+    const now = this.#timers.now();
+    for (const city of this.#visible) {
+      const view = this.#view(city);
+      const rolled = view.state && rollDay(view.state, now);
+      if (rolled && rolled !== view.state) this.#setView(city, { ...view, state: rolled });
+    }
+    if (this.#isHidden()) return;
+    for (const city of this.#visible.filter((each) => this.#isSilent(each, now))) {
+      this.#heard_ms.set(city, now);
+      this.#loader.load(city, false);
+    }
+    if (now - this.#rowsAt_ms >= ROWS_EVERY_MS || this.store.getState().rows_error !== null) {
+      if (now - this.#rowsAt_ms >= ROWS_RETRY_MS) void this.#loadRows();
+    }
+  }
+
+  #isSilent(city: string, now_ms: number): boolean {
+    const heard = this.#heard_ms.get(city);
+    const { state, phase } = this.#view(city);
+    if (heard === undefined || this.#loader.isLoading(city)) return false;
+    if (state === null) return phase === "failed" && now_ms - heard > SILENT_MS;
+    const cadences = state.series
+      .filter(({ series_key, x }) => !isReference(series_key) && x.length > 0)
+      .map(cadence_s);
+    const cadence_ms = cadences.length > 0 ? Math.min(...cadences) * 1_000 : 0;
+    return now_ms - heard > Math.max(SILENT_MS, 2 * cadence_ms);
+  }
+}

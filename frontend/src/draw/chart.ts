@@ -1,0 +1,271 @@
+/**
+ * One live chart: curves over a window of the city's time, with its high and the present moment marked.
+ *
+ * Invariant: a patch never moves what somebody zoomed to, and never brings back a curve that was switched off.
+ */
+import uPlot from "uplot";
+import type { Columns } from "../data/series";
+import { AXIS_FONT, INK, type Stroke } from "./palette";
+import { axisSplits, axisStep_min, tickText } from "./time_axis";
+import { shown, type Unit, valueRange } from "./unit";
+
+export interface Curve extends Stroke {
+  id: string;
+  label: string;
+  visible: boolean;
+}
+
+export interface ChartModel {
+  curves: readonly Curve[];
+  /** In °C, one column per curve. */
+  columns: Columns;
+  zone: string;
+  language: string;
+  unit: Unit;
+  window: readonly [from_ms: number, to_ms: number];
+  now_ms: number;
+  high: { observed_ms: number | null; temp_c: number } | null;
+}
+
+/** What lies under the pointer: values in °C by curve id, where there are any. */
+export interface Pointed {
+  instant_ms: number;
+  values: Readonly<Record<string, number>>;
+}
+
+export interface ChartOptions {
+  /** Charts of the same key share the pointer's instant. */
+  sync_key: string;
+  onPoint: (pointed: Pointed | null) => void;
+}
+
+const LABEL_PX = 58;
+const SHARED = new Set(["mousemove", "mouseleave", "mouseenter"]);
+
+/** Everything that asks for a new plot when it changes; the data do not. */
+function shapeOf({ curves, zone, language, unit }: ChartModel): string {
+  const drawn = curves.map(({ visible, ...rest }) => rest);
+  return JSON.stringify([drawn, zone, language, unit]);
+}
+
+export class CityChart {
+  readonly #parent: HTMLElement;
+  readonly #options: ChartOptions;
+  readonly #observer: ResizeObserver;
+  #plot: uPlot | null = null;
+  #shape = "";
+  #model: ChartModel | null = null;
+  #windowKey = "";
+  #zoomed = false;
+
+  constructor(parent: HTMLElement, options: ChartOptions) {
+    this.#parent = parent;
+    this.#options = options;
+    this.#observer = new ResizeObserver(() => this.#resize());
+    this.#observer.observe(parent);
+  }
+
+  update(model: ChartModel): void {
+    this.#model = model;
+    const shape = shapeOf(model);
+    // A window of another length was chosen: that ends the zoom. One that only moved on does not.
+    const key = String(Math.round((model.window[1] - model.window[0]) / 3_600_000));
+    if (key !== this.#windowKey) this.#zoomed = false;
+    this.#windowKey = key;
+    if (!this.#plot || shape !== this.#shape) this.#rebuild(model, shape);
+    else this.#refresh(this.#plot, model);
+  }
+
+  destroy(): void {
+    this.#observer.disconnect();
+    this.#plot?.destroy();
+    this.#plot = null;
+  }
+
+  #data(model: ChartModel): uPlot.AlignedData {
+    const y = model.columns.y.map((column) =>
+      column.map((value) => (typeof value === "number" ? shown(value, model.unit) : value)),
+    );
+    return [model.columns.x, ...y];
+  }
+
+  #rebuild(model: ChartModel, shape: string): void {
+    const { clientWidth: width, clientHeight: height } = this.#parent;
+    if (width < 40 || height < 40) return;
+    const kept = this.#zoomed ? this.#plot?.scales.x : undefined;
+    this.#plot?.destroy();
+    this.#shape = shape;
+    this.#plot = new uPlot(this.#plotOptions(model, width, height), this.#data(model), this.#parent);
+    const [min, max] = kept ? [kept.min ?? model.window[0], kept.max ?? model.window[1]] : model.window;
+    this.#plot.setScale("x", { min, max });
+  }
+
+  #refresh(plot: uPlot, model: ChartModel): void {
+    plot.batch(() => {
+      plot.setData(this.#data(model), false);
+      model.curves.forEach((curve, i) => {
+        if (plot.series[i + 1]?.show !== curve.visible) plot.setSeries(i + 1, { show: curve.visible }, false);
+      });
+      const { min, max } = plot.scales.x ?? {};
+      const [from, to] = this.#zoomed ? [min ?? model.window[0], max ?? model.window[1]] : model.window;
+      // Setting the scale also makes the values' scale fit what came in.
+      plot.setScale("x", { min: from, max: to });
+    });
+  }
+
+  #resize(): void {
+    const { clientWidth: width, clientHeight: height } = this.#parent;
+    if (width < 40 || height < 40) return;
+    if (this.#plot) this.#plot.setSize({ width, height });
+    else if (this.#model) this.#rebuild(this.#model, shapeOf(this.#model));
+  }
+
+  #resetZoom(): null {
+    this.#zoomed = false;
+    if (this.#plot && this.#model) this.#refresh(this.#plot, this.#model);
+    return null;
+  }
+
+  #plotOptions(model: ChartModel, width: number, height: number): uPlot.Options {
+    return {
+      width,
+      height,
+      ms: 1,
+      padding: [10, 10, 0, 0],
+      legend: { show: false },
+      scales: {
+        x: { time: false },
+        y: { range: (_, min, max) => valueRange(min, max, this.#highShown(), model.unit) },
+      },
+      axes: axes(model),
+      series: [{}, ...model.curves.map(seriesOptions)],
+      cursor: this.#cursor(),
+      hooks: {
+        draw: [(plot) => this.#marks(plot)],
+        setCursor: [(plot) => this.#options.onPoint(this.#pointed(plot))],
+        setSelect: [(plot) => this.#selected(plot)],
+      },
+    };
+  }
+
+  #selected(plot: uPlot): void {
+    if (plot.select.width > 0) this.#zoomed = true;
+  }
+
+  #cursor(): uPlot.Cursor {
+    return {
+      drag: { x: true, y: false, dist: 8 },
+      points: { size: 6 },
+      // Holes are shown as holes, not as the nearest reading; the gaps of other curves' times are passed over.
+      hover: { skip: [undefined] },
+      bind: { dblclick: () => () => this.#resetZoom() },
+      sync: {
+        key: this.#options.sync_key,
+        setSeries: false,
+        scales: ["x", null],
+        filters: { pub: (type) => SHARED.has(type), sub: (type) => SHARED.has(type) },
+      },
+    };
+  }
+
+  #highShown(): number | null {
+    return this.#model?.high ? shown(this.#model.high.temp_c, this.#model.unit) : null;
+  }
+
+  #pointed(plot: uPlot): Pointed | null {
+    const model = this.#model;
+    const { left, idxs } = plot.cursor;
+    if (!model || left === undefined || left < 0 || !idxs) return null;
+    const values: Record<string, number> = {};
+    model.curves.forEach((curve, i) => {
+      const index = idxs[i + 1];
+      const value = typeof index === "number" ? model.columns.y[i]?.[index] : null;
+      if (curve.visible && typeof value === "number") values[curve.id] = value;
+    });
+    return { instant_ms: plot.posToVal(left, "x"), values };
+  }
+
+  #marks(plot: uPlot): void {
+    const model = this.#model;
+    if (!model) return;
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    drawNow(plot, model.now_ms);
+    const high = this.#highShown();
+    if (model.high && high !== null) drawHigh(plot, high, model.high.observed_ms);
+    ctx.restore();
+  }
+}
+
+function axes(model: ChartModel): uPlot.Axis[] {
+  const common = { stroke: INK.axis, font: AXIS_FONT, grid: { stroke: INK.grid, width: 1 }, ticks: { show: false } };
+  return [
+    {
+      ...common,
+      size: 24,
+      gap: 6,
+      splits: (plot, _, min, max) => axisSplits(model.zone, min, max, axisStep_min(max - min, plot.width, LABEL_PX)),
+      values: (_, splits) => splits.map((split) => tickText(model.language, model.zone, split)),
+    },
+    { ...common, size: 40, gap: 6, space: 34, values: (_, splits) => splits.map((split) => `${split}°`) },
+  ];
+}
+
+function seriesOptions(curve: Curve): uPlot.Series {
+  return {
+    label: curve.label,
+    show: curve.visible,
+    stroke: curve.color,
+    width: curve.width,
+    dash: curve.dash,
+    spanGaps: false,
+    points: { show: (plot, i) => fewPoints(plot, i), size: 4, fill: curve.color, stroke: curve.color },
+  };
+}
+
+/** A reading without neighbours makes no line; dots are drawn while there is room for them. */
+function fewPoints(plot: uPlot, series: number): boolean {
+  const [from, to] = plot.series[0]?.idxs ?? [0, 0];
+  const column = plot.data[series] ?? [];
+  let count = 0;
+  for (let i = from; i <= to; i += 1) if (typeof column[i] === "number") count += 1;
+  return count > 0 && count * 9 < plot.width;
+}
+
+function drawNow(plot: uPlot, now_ms: number): void {
+  const { ctx, bbox } = plot;
+  const x = Math.round(plot.valToPos(now_ms, "x", true)) + 0.5;
+  ctx.strokeStyle = INK.now;
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio]);
+  line(ctx, x, bbox.top, x, bbox.top + bbox.height);
+}
+
+function drawHigh(plot: uPlot, high: number, observed_ms: number | null): void {
+  const { ctx, bbox } = plot;
+  const y = Math.round(plot.valToPos(high, "y", true)) + 0.5;
+  ctx.strokeStyle = INK.high;
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+  ctx.globalAlpha = 0.7;
+  line(ctx, bbox.left, y, bbox.left + bbox.width, y);
+  if (observed_ms === null) return;
+  ctx.globalAlpha = 1;
+  ctx.setLineDash([]);
+  ctx.fillStyle = INK.ground;
+  ctx.lineWidth = 1.75 * devicePixelRatio;
+  ctx.beginPath();
+  ctx.arc(plot.valToPos(observed_ms, "x", true), y, 3.5 * devicePixelRatio, 0, 2 * Math.PI);
+  ctx.fill();
+  ctx.stroke();
+}
+
+function line(ctx: CanvasRenderingContext2D, x0: number, y0: number, x1: number, y1: number): void {
+  ctx.beginPath();
+  ctx.moveTo(x0, y0);
+  ctx.lineTo(x1, y1);
+  ctx.stroke();
+}
