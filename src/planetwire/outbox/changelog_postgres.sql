@@ -11,8 +11,8 @@ update earth_log_head
 set leader_holder = null, leader_expires_at = null
 where leader_holder = $1 and leader_term = $2;
 
--- `not in` is a hashed filter: it keeps the index order whatever is held, where a join would sort the backlog.
 -- name: pending_changes
+-- `not in` is a hashed filter: it keeps the index order whatever is held, where a join would sort the backlog.
 select id, table_name, operation, source, records_processed, row_ids, occurred_at, attempts
 from earth_data_change_events
 where consumed_at is null
@@ -30,9 +30,9 @@ where consumed_at is null
 order by id
 limit $1;
 
+-- name: take_revisions
 -- The fence: a relay whose term is over gets no row, and with it no revision. The row lock, held to the commit,
 -- makes revision order commit order.
--- name: take_revisions
 update earth_log_head
 set revision = revision + $2
 where leader_term = $1

@@ -18,8 +18,8 @@ where id in (
     for update skip locked
 );
 
--- The mark says, per layer, up to which revision events are gone. It moves in the statement that deletes them.
 -- name: prune_broadcasts
+-- The mark says, per layer, up to which revision events are gone. It moves in the statement that deletes them.
 with gone as (
     delete from earth_broadcasts
     where revision in (

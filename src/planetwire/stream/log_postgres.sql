@@ -7,8 +7,8 @@ select revision from earth_log_head;
 -- name: layer_heads
 select layer, revision from earth_layer_heads where layer = any ($1::text[]);
 
--- Layers null: all of them. Counting stops one above the limit.
 -- name: state_after
+-- Layers null: all of them. Counting stops one above the limit.
 select head.revision as head,
        (
            select coalesce(max(pruned_through), 0)
