@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from planetwire.demo.noise import bits, gauss, spread
 
@@ -199,7 +200,8 @@ def _station(name: str, designator: str, norad_id: int, inclination_deg: float, 
     )  # fmt: skip
 
 
-def fleet(seed: int) -> list[Orbit]:
+@lru_cache(maxsize=4)
+def fleet(seed: int) -> tuple[Orbit, ...]:
     """Every lasting object, by ascending id; the same for the same seed."""
     orbits = [
         _station("ISS (ZARYA)", "1998-067A", 25_544, 51.63, 417, seed),
@@ -210,7 +212,7 @@ def fleet(seed: int) -> list[Orbit]:
         for index in range(shell.count):
             serials[shell.name] = serials.get(shell.name, 1_000 if shell.name == "STARLINK-{:d}" else 0) + 1
             orbits.append(_orbit(shell, index, serials[shell.name], seed))
-    return sorted(orbits, key=lambda orbit: orbit.norad_id)
+    return tuple(sorted(orbits, key=lambda orbit: orbit.norad_id))
 
 
 def visitors(seed: int, issued_s: float) -> Iterator[Orbit]:

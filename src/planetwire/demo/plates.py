@@ -141,9 +141,7 @@ def place_of(belt: Belt, lat: float, lon: float) -> str:
     town = min(belt.towns, key=lambda candidate: math.hypot(*offset(candidate)))
     east_km, north_km = offset(town)
     distance_km = round(math.hypot(east_km, north_km))
-    if "Ridge" in town[0] or "region" in town[0]:
-        return town[0]
-    if distance_km == 0:
+    if distance_km == 0 or town[0].endswith((" Ridge", " region")):
         return town[0]
     if distance_km > 300:
         return town[0].rpartition(", ")[2] + " region"

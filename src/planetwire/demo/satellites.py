@@ -68,7 +68,6 @@ class Satellites:
         self._seed = seed
         self._strict = strict
         self._lock = threading.Lock()
-        self._fleet: list[Orbit] = []
         self._issued_s = -1
         self._records: list[tuple[str, Elements]] = []
         self._answers: dict[str, Answer] = {}
@@ -98,8 +97,7 @@ class Satellites:
         issued_s = issue_of(now_s)
         if issued_s == self._issued_s:
             return
-        self._fleet = self._fleet or fleet(self._seed)
-        orbits = [*self._fleet, *visitors(self._seed, issued_s)]
+        orbits = [*fleet(self._seed), *visitors(self._seed, issued_s)]
         self._records = [(orbit.family, elements_of(orbit, issued_s)) for orbit in orbits]
         self._issued_s = issued_s
         self._answers.clear()

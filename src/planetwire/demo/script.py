@@ -98,7 +98,7 @@ class CountTable(Mapping[str, Counts]):
         self._counts.setdefault(path, Counts()).requests += 1
 
     def answered(self, path: str, status: int, sent_bytes: int) -> None:
-        """An answer went out, whole or cut."""
+        """An answer is going out, whole or cut."""
         counts = self._counts.setdefault(path, Counts())
         counts.by_status[status] = counts.by_status.get(status, 0) + 1
         counts.bytes += sent_bytes

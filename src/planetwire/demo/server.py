@@ -12,7 +12,7 @@ import orjson
 from planetwire.demo.answer import JSON, Answer, Query, text
 from planetwire.demo.script import Counts, CountTable, Scripts, Step, bytes_of, checked, step_of
 from planetwire.demo.simclock import SimClock
-from planetwire.demo.wire import BadRequest, Request, prepare, requests, send
+from planetwire.demo.wire import BadRequest, Request, body_on_wire, prepare, requests, send
 from planetwire.demo.world import GP_PATH, METAR_PATH, QUAKES_FOLDER, World
 from planetwire.errors import Forbidden, InputError, NotFound, PlanetwireError
 from planetwire.log import get_logger
@@ -113,13 +113,13 @@ class FeedServer:
                     return
         except BadRequest as bad:
             refusal = prepare(Request("GET", "/", {}, {}, b"", False), text(bad.status, str(bad)), Step())
-            await send(writer, refusal, keep_alive=False)
+            await send(writer, refusal, refusal.body, keep_alive=False)
 
     async def _respond(self, request: Request, writer: asyncio.StreamWriter, peer: str) -> bool:
         """Answer one request; whether the connection goes on."""
         if request.path.startswith(CONTROL):
             out = prepare(request, self._control(request, peer), Step(validators=False))
-            await send(writer, out, keep_alive=request.keep_alive)
+            await send(writer, out, body_on_wire(out), keep_alive=request.keep_alive)
             return request.keep_alive
         self.counts.asked(request.path)
         step = self._scripts.take(request.path)
@@ -127,8 +127,10 @@ class FeedServer:
             await asyncio.sleep(step.delay_s)
         out = prepare(request, await self._answer(request, step, peer), step)
         keep = request.keep_alive and step.cut_at_byte is None
-        sent_bytes = await send(writer, out, keep_alive=keep)
-        self.counts.answered(request.path, out.status, sent_bytes)
+        body = body_on_wire(out)
+        # Counted before it is written: whoever has read the answer finds it counted.
+        self.counts.answered(request.path, out.status, len(body))
+        await send(writer, out, body, keep_alive=keep)
         return keep
 
     async def _answer(self, request: Request, step: Step, peer: str) -> Answer:

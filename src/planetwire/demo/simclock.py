@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 
+ADVANCE_MAX_S = 10 * 366 * 86_400
+
 
 class SimClock:
     """Epoch seconds of the simulated world. Never goes back; `rate` 0 stands still until advanced."""
@@ -26,9 +28,9 @@ class SimClock:
         return self.start_s + (self._monotonic() - self._began) * self.rate + self._pushed_s
 
     def advance(self, seconds: float) -> float:
-        """Push time forward; the new now. Raises ValueError for a step back."""
-        if not seconds >= 0:
-            raise ValueError("time only goes forward")
+        """Push time forward; the new now. Raises ValueError for a step back or one of more than ten years."""
+        if not 0 <= seconds <= ADVANCE_MAX_S:
+            raise ValueError("time only goes forward, ten years at most")
         self._pushed_s += seconds
         return self.now_s()
 

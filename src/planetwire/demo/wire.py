@@ -129,30 +129,28 @@ def prepare(request: Request, answer: Answer, step: Step) -> Outgoing:
     return Outgoing(answer.status, headers, answer.gzipped if packed else answer.body, step, request.method == "HEAD")
 
 
-def _pieces(out: Outgoing) -> Iterator[bytes]:
-    for start in range(0, len(out.body), _CHUNK_BYTES):
-        yield out.body[start : start + _CHUNK_BYTES]
+def _pieces(body: bytes) -> Iterator[bytes]:
+    for start in range(0, len(body), _CHUNK_BYTES):
+        yield body[start : start + _CHUNK_BYTES]
 
 
-def _framed(out: Outgoing) -> bytes:
-    """The body as it goes on the wire, before any cut."""
-    if not out.step.chunked:
-        return out.body
-    return b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in _pieces(out)) + b"0\r\n\r\n"
+def body_on_wire(out: Outgoing) -> bytes:
+    """The body bytes that will be sent: framed, and cut where the step says so."""
+    if out.head_only or out.status in _BODILESS:
+        return b""
+    body = out.body
+    if out.step.chunked:
+        body = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece) for piece in _pieces(body)) + b"0\r\n\r\n"
+    return body if out.step.cut_at_byte is None else body[: out.step.cut_at_byte]
 
 
-async def send(writer: asyncio.StreamWriter, out: Outgoing, *, keep_alive: bool) -> int:
-    """Write it; the number of body bytes sent. Ends the connection when cut. Raises TimeoutError, ConnectionError."""
+async def send(writer: asyncio.StreamWriter, out: Outgoing, body: bytes, *, keep_alive: bool) -> None:
+    """Write it; after a cut the caller closes. Raises TimeoutError, ConnectionError."""
     status = HTTPStatus(out.status) if out.status in HTTPStatus._value2member_map_ else None
-    bodiless = out.status in _BODILESS
     lines = [f"HTTP/1.1 {out.status} {status.phrase if status else 'Scripted'}", "Server: planetwire-demo"]
     lines += [f"Date: {formatdate(usegmt=True)}", f"Connection: {'keep-alive' if keep_alive else 'close'}"]
     lines += [f"{name}: {value}" for name, value in out.headers]
-    if not bodiless:
+    if out.status not in _BODILESS:
         lines.append("Transfer-Encoding: chunked" if out.step.chunked else f"Content-Length: {len(out.body)}")
-    body = b"" if bodiless or out.head_only else _framed(out)
-    cut = out.step.cut_at_byte
-    body = body if cut is None else body[:cut]
     writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + body)
     await asyncio.wait_for(writer.drain(), WRITE_S)
-    return len(body)
