@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from http.client import IncompleteRead
 from urllib.parse import urlsplit
 from urllib.request import urlopen
@@ -18,6 +19,9 @@ from urllib.request import urlopen
 import httpx
 import pytest
 
+from planetwire.collect.feed_celestrak import CelestrakGp
+from planetwire.collect.feed_metar import AwcMetar
+from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.demo.server import FeedServer, Step, demo_environment
 from planetwire.demo.world import sample, sample_names, sample_type
 from planetwire.errors import InputError
@@ -28,6 +32,7 @@ STATIONS = f"{GP}?GROUP=stations&FORMAT=json"
 QUAKES = "/earthquakes/feed/v1.0/summary/all_hour.geojson"
 METAR = "/api/data/metar"
 END_TIMEOUT_S = 20
+FEED_TIME = datetime(2026, 3, 20, 12, 0, 30, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -275,6 +280,26 @@ def test_demo_environment_is_accepted_by_the_settings(feed_server: FeedServer, m
     for source in ("celestrak_gp", "usgs_quakes"):
         address = settings.feed(source).url
         assert address is not None and httpx.get(address, timeout=30).status_code == 200
+
+
+@pytest.mark.parametrize("form", ["json", "csv", "kvn", "xml", "tle"])
+def test_satellite_feed_reads_every_form_whole(feed_server: FeedServer, form: str) -> None:
+    body = httpx.get(f"{feed_server.url}{GP}?GROUP=active&FORMAT={form}", timeout=30).content
+    parsed = CelestrakGp().parse(body, FEED_TIME)
+    assert len(parsed.rows) > (11_000 if form == "tle" else 12_000)
+    assert list(parsed.rejects) == [] and parsed.complete
+
+
+def test_quake_and_weather_feeds_read_hours_of_simulation_whole(feed_server: FeedServer) -> None:
+    feed_server.advance(6 * 3_600)
+    weather, at = AwcMetar(), FEED_TIME + timedelta(hours=6)
+    quakes = UsgsQuakes().parse(httpx.get(f"{feed_server.url}{QUAKES}").content, at)
+    assert len(quakes.rows) > 70 and list(quakes.rejects) == [] and quakes.complete
+    address = weather.url(feed_server.url + METAR, weather.stations, 2)
+    for body in (httpx.get(address).content, httpx.get(address.replace("=json", "=raw")).content):
+        reports = weather.parse(body, at)
+        assert len(reports.rows) == 400 and list(reports.rejects) == []
+        assert {row["station"] for row in reports.rows} == set(weather.stations)
 
 
 def _program(*arguments: str) -> list[str]:
