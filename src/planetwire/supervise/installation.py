@@ -13,7 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from socket import socket
 
@@ -174,7 +174,9 @@ def _wait_ready(supervisor: Supervisor, address: Address) -> None:
 
 
 def _ready(address: Address) -> bool:
-    with suppress(urllib.error.URLError, OSError, TimeoutError):
-        with urllib.request.urlopen(f"{address.url}/readyz", timeout=PROBE_TIMEOUT_S) as answer:
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never through a proxy of the environment
+    try:
+        with opener.open(f"{address.url}/readyz", timeout=PROBE_TIMEOUT_S) as answer:
             return bool(answer.status == 200)
-    return False
+    except (urllib.error.URLError, OSError, TimeoutError):
+        return False

@@ -63,7 +63,9 @@ def ls(settings: Settings, *, status: str | None, source: str | None, limit: int
 def _table(found: Sequence[Job]) -> str:
     table = Table(box=None, pad_edge=False)
     for column in ("id", "type", "source", "status", "records", "age", "message"):
-        table.add_column(column, no_wrap=column != "message", justify="right" if column in ("id", "records") else "left")
+        table.add_column(
+            column, no_wrap=column != "message", justify="right" if column in ("id", "records") else "left"
+        )
     for job in found:
         total = f"/{job.records_total}" if job.records_total else ""
         note = job.error or job.message or ""
@@ -91,9 +93,7 @@ def _age(since: datetime) -> str:
     return f"{max(seconds, 0)} s"
 
 
-def submit(
-    settings: Settings, task_type: str, source: str, *, priority: int, key: str | None, as_json: bool
-) -> str:
+def submit(settings: Settings, task_type: str, source: str, *, priority: int, key: str | None, as_json: bool) -> str:
     """The job, new or already waiting."""
     _choice(task_type, [t.value for t in TaskType], "task type")
     request = JobRequest(TaskType(task_type), source, priority=priority, idempotency_key=key)

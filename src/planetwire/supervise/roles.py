@@ -6,7 +6,8 @@ import asyncio
 import signal
 import socket
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
+from types import FrameType
 
 import uvicorn
 import uvloop
@@ -102,17 +103,24 @@ async def _serve(settings: Settings, dsn: str | None, secrets: Secrets, code: st
         )
         async with _running(web.loops):
             log.info("web.server.started", url=f"http://{settings.host}:{sock.getsockname()[1]}")
-            serving = asyncio.ensure_future(server.serve(sockets=[sock]))
-            try:
-                while not server.should_exit and not serving.done():
-                    await asyncio.sleep(0.1)
-                await web.drain()
-                await serving
-            finally:
-                server.should_exit = True
-                serving.cancel()
-                with suppress(asyncio.CancelledError):
-                    await serving
+            await _serve_until_told(server, sock, web)
+
+
+async def _serve_until_told(server: uvicorn.Server, sock: socket.socket, web: wiring.Web) -> None:
+    """Live streams are ended first: uvicorn would wait for them, and their clients should hear when to return."""
+    told = asyncio.Event()
+    plain_exit = server.handle_exit
+
+    def handle_exit(number: int, frame: FrameType | None) -> None:
+        plain_exit(number, frame)
+        told.set()
+
+    server.handle_exit = handle_exit  # type: ignore[method-assign]
+    serving = asyncio.ensure_future(server.serve(sockets=[sock]))
+    serving.add_done_callback(lambda _: told.set())
+    await told.wait()
+    await web.drain()
+    await serving
 
 
 def run_work(settings: Settings, *, feeds: bool) -> None:
@@ -140,12 +148,10 @@ async def _loops(opening: wiring.Opening) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    async with opening as parts:
-        async with _running(parts.loops) as failed:
-            waiter = asyncio.ensure_future(stop.wait())
-            await asyncio.wait({waiter, failed}, return_when=asyncio.FIRST_COMPLETED)
-            waiter.cancel()
-            await parts.drain()
+    async with opening as parts, _running(parts.loops) as failed:
+        failed.add_done_callback(lambda _: stop.set())
+        await stop.wait()
+        await parts.drain()
 
 
 @asynccontextmanager

@@ -17,7 +17,8 @@ CSP = (
     "img-src 'self' data: blob:; worker-src 'self' blob:; connect-src 'self' ws: wss:; frame-ancestors 'none'"
 )
 NOT_BUILT = """<!doctype html><title>Planetwire</title><p>The front end is not built.
-Run <code>make setup</code>, or install a released wheel. The API is at <a href="/api/docs">/api/docs</a>.</p>"""
+Run <code>make setup</code>, or install a released wheel. The API is described at
+<a href="/api/openapi.json">/api/openapi.json</a>.</p>"""
 
 
 def router(static: Path = STATIC) -> APIRouter:

@@ -1,0 +1,448 @@
+"""Settings → backends → stages: the only file that names backends. Each role gets its loops and a way to end them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from fastapi import APIRouter, FastAPI
+from pydantic import SecretStr
+
+from planetwire import __version__, cities
+from planetwire.clock import SystemClock
+from planetwire.collect.accept import Ingest
+from planetwire.collect.bodies_file import FileBodyStore
+from planetwire.collect.collector import FeedCollector
+from planetwire.collect.feeds import fact_feeds, observation_feeds, source_defaults, unknown
+from planetwire.collect.feedstate_file import FeedStates
+from planetwire.collect.http import PoliteClient
+from planetwire.collect.observe import ObservationFeeds
+from planetwire.collect.parse import parse_body as parse_body
+from planetwire.collect.sink_http import HttpPatchSink
+from planetwire.errors import SetupError
+from planetwire.facts.facts_postgres import PostgresFactStore
+from planetwire.facts.observations_sqlite import SqliteObservationStore
+from planetwire.facts.sources_postgres import PostgresSourceStore
+from planetwire.jobs.board_postgres import PostgresJobBoard
+from planetwire.jobs.hints_postgres import write_hint
+from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.running import Handler
+from planetwire.jobs.schedule import Schedule
+from planetwire.jobs.task_clear_cache import ClearCacheTask
+from planetwire.jobs.task_clear_data import ClearDataTask
+from planetwire.jobs.task_collect import CollectTask
+from planetwire.jobs.task_earth_refresh import EarthRefreshTask
+from planetwire.jobs.worker import Worker
+from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.log import get_logger
+from planetwire.migrate import pending_postgres
+from planetwire.model import JobRequest, Json, TaskType
+from planetwire.outbox.changelog_postgres import PostgresChangeLog
+from planetwire.outbox.diagnosis_postgres import examine
+from planetwire.outbox.prune import prune_forever
+from planetwire.outbox.prune_postgres import PostgresPruner
+from planetwire.outbox.wakeup_postgres import PostgresWakeup
+from planetwire.postgres import Pool, connect, open_pool
+from planetwire.relay.payload import payload
+from planetwire.relay.relay import Relay
+from planetwire.settings import Settings
+from planetwire.stream.hub import Hub
+from planetwire.stream.log_postgres import PostgresEventLog
+from planetwire.stream.log_sqlite import SqliteEventLog
+from planetwire.stream.tail import Tail
+from planetwire.web import app as web_app
+from planetwire.web import frames, halves, health, ingest, jobs, session, sources, sse_route, terminal, visualization
+from planetwire.web.auth import Guard
+from planetwire.web.cache_memory import MemoryCache
+from planetwire.web.layer_snapshots import LayerSnapshots
+from planetwire.web.limits import ConnectionLimits
+from planetwire.web.metrics import expose
+from planetwire.web.sse import SseEndpoint
+from planetwire.web.sse_protocol import make_protocol
+from planetwire.web.task_board import TaskBoard
+from planetwire.web.websocket import SocketEndpoint
+from planetwire.web.websocket import router as socket_router
+
+log = get_logger()
+
+CHANGES = "planet_earth_data_changes"
+TASKS = "planet_task_control"
+BROADCASTS = "planet_earth_broadcasts"
+UPDATES = "earth_updates"
+
+Loop: TypeAlias = Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Secrets:
+    """Tokens and the key that signs sessions."""
+
+    admin_token: str
+    ingest_token: str
+    session_key: bytes
+
+
+@dataclass(slots=True)
+class Parts:
+    """A role's background loops by name, and what to do before they are ended."""
+
+    loops: dict[str, Loop] = field(default_factory=dict)
+    before_end: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+
+    async def drain(self) -> None:
+        """End softly what can be ended softly."""
+        for step in self.before_end:
+            await step()
+
+
+Opening: TypeAlias = AbstractAsyncContextManager[Parts]
+
+
+@dataclass(slots=True)
+class Web(Parts):
+    """The web process: the application, and the protocol class that answers `/api/events`."""
+
+    app: FastAPI = field(default_factory=FastAPI)
+    protocol: Any = "httptools"
+    routers: list[APIRouter] = field(default_factory=list)
+    checks: dict[str, health.Check] = field(default_factory=dict)
+
+
+def secret(text: str) -> SecretStr:
+    """A setting's value that is printed masked."""
+    return SecretStr(text)
+
+
+def check_supported(settings: Settings) -> None:
+    """Raises SetupError for a setting whose backend this version does not have, rather than ignoring it."""
+    location = settings.observations_location
+    if not location.startswith("sqlite:///"):
+        raise SetupError("PLANETWIRE_OBSERVATIONS_URL: this version keeps observations in sqlite:///… only")
+    if settings.bus != "memory":
+        raise SetupError(f"PLANETWIRE_BUS={settings.bus}: this version has the bus `memory` only (one web process)")
+    if settings.changes_bus != "none":
+        raise SetupError("PLANETWIRE_CHANGES_BUS: this version has no outlet for other services yet; leave it at none")
+    if settings.redis_url is not None:
+        raise SetupError("PLANETWIRE_REDIS_URL: this version does not use Redis yet; unset it")
+    known = {*fact_feeds(), *observation_feeds()}
+    for source in settings.feeds:
+        if source not in known:
+            raise SetupError(f"PLANETWIRE_FEEDS__{source.upper()}__…: {unknown(source, known).message}")
+
+
+# --- the web process ----------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def open_web(
+    settings: Settings, dsn: str | None, secrets: Secrets, *, login_code: str | None
+) -> AsyncIterator[Web]:
+    """Everything that answers browsers; the relay and the observation writer live here too."""
+    check_supported(settings)
+    guard = Guard(
+        secrets.admin_token, secrets.ingest_token, secrets.session_key, settings.public_reads, login_code=login_code
+    )
+    limits = ConnectionLimits(total=settings.stream.max_connections, per_address=settings.stream.max_per_address)
+    web = Web()
+    async with AsyncExitStack() as stack:
+        pool = None
+        if dsn is not None and settings.earth:
+            pool = await _pool(stack, dsn, "web", 8)
+            await _open_earth(web, stack, settings, dsn, pool, guard, limits)
+        else:
+            web.routers.append(halves.router("earth"))
+        if settings.terminal:
+            await _open_terminal(web, stack, settings, guard, limits)
+        else:
+            web.routers.append(halves.router("terminal"))
+        web.routers.append(_sources(settings, pool, guard))
+        names = [name for name, on in (("earth", pool is not None), ("terminal", settings.terminal)) if on]
+        web.routers.append(session.router(guard, halves=names, simulated=settings.simulated, version=__version__))
+        web.routers.append(health.router(web.checks, names, lambda: _diagnostics(pool, web.checks), guard))
+        web.app = web_app.create(web.routers, __version__)
+        yield web
+
+
+async def _pool(stack: AsyncExitStack, dsn: str, name: str, size: int) -> Pool:
+    pool = await open_pool(dsn, application=name, max_size=size)
+    stack.push_async_callback(pool.close)
+    return pool
+
+
+async def _open_earth(
+    web: Web,
+    stack: AsyncExitStack,
+    settings: Settings,
+    dsn: str,
+    pool: Pool,
+    guard: Guard,
+    limits: ConnectionLimits,
+) -> None:
+    clock = SystemClock()
+    doorbell = PostgresWakeup(dsn, (CHANGES, TASKS, BROADCASTS))
+    doorbell.start()
+    stack.push_async_callback(doorbell.aclose)
+    registry, cache = EarthLayerAdapterRegistry(), MemoryCache()
+    event_log = await PostgresEventLog.open(pool)
+    snapshots = LayerSnapshots(PostgresFactStore(pool), registry, event_log, cache, clock, simulated=settings.simulated)
+    stack.push_async_callback(snapshots.aclose)
+    hub = Hub(
+        event_log,
+        encode=frames.ws_encoder(event_log.epoch),
+        clock=clock,
+        stall_s=settings.stream.stall_s,
+        topic_of=lambda event: UPDATES,
+    )
+    stack.push_async_callback(hub.aclose)
+    tail_bell = doorbell.bell(BROADCASTS)
+    tail = Tail(event_log, (UPDATES,), tail_bell, hub.publish, clock, before=snapshots.forget)
+    relay = _relay(settings, pool, doorbell, cache.invalidate, lambda events: tail_bell.ring())
+    queue = PostgresJobQueue(pool, settings.jobs)
+    board = PostgresJobBoard(pool, queue)
+    tasks = TaskBoard(board, clock, doorbell.bell(TASKS))
+    sockets = SocketEndpoint(hub, tasks, guard=guard, limits=limits, clock=clock, settings=settings.stream)
+    pruner = PostgresPruner(pool)
+    web.routers += [
+        jobs.router(queue, board, guard, registry.canonical),
+        visualization.router(snapshots, guard),
+        socket_router(sockets),
+    ]
+    web.loops |= {
+        "relay": relay.run,
+        "tail": tail.run,
+        "earth-hub": hub.run,
+        "sockets": sockets.run,
+        "tasks": tasks.run,
+        "prune": lambda: prune_forever((pruner.changes, pruner.hints, pruner.broadcasts), clock),
+    }
+    web.before_end.append(_soon(sockets.drain))
+    web.checks |= {
+        "postgres": lambda: _schema_current(pool),
+        "relay": lambda: _someone_leads(pool),
+    }
+    expose("earth", hub)
+
+
+def _relay(
+    settings: Settings,
+    pool: Pool,
+    doorbell: PostgresWakeup,
+    invalidate: Callable[[str], Awaitable[object]],
+    on_published: Callable[[Sequence[object]], None],
+) -> Relay:
+    return Relay(
+        PostgresChangeLog(pool, payload),
+        EarthLayerAdapterRegistry(),
+        invalidate,
+        doorbell.bell(CHANGES),
+        settings.relay,
+        SystemClock(),
+        on_published,
+    )
+
+
+async def _open_terminal(
+    web: Web, stack: AsyncExitStack, settings: Settings, guard: Guard, limits: ConnectionLimits
+) -> None:
+    clock = SystemClock()
+    path = Path(settings.observations_location.removeprefix("sqlite:///"))
+    store = SqliteObservationStore(path, clock, retention_s=settings.patch_event_retention_hours * 3600)
+    await store.start()
+    stack.push_async_callback(store.aclose)
+    event_log = SqliteEventLog(path)
+    await event_log.start()
+    stack.push_async_callback(event_log.aclose)
+    hub = Hub(event_log, encode=frames.sse_encoder(event_log.epoch), clock=clock, stall_s=settings.stream.stall_s)
+    await hub.start()
+    stack.push_async_callback(hub.aclose)
+    store.on_committed = hub.publish
+    endpoint = SseEndpoint(
+        hub, resolve_city=_city_key, guard=guard, limits=limits, clock=clock, settings=settings.stream
+    )
+    web.protocol = make_protocol(endpoint)
+    web.routers += [
+        sse_route.router(endpoint),
+        ingest.router(Ingest(store, clock).accept, guard),
+        terminal.router(store, event_log, clock, guard),
+    ]
+    web.loops |= {"terminal-hub": hub.run, "streams": endpoint.run}
+    web.before_end.append(_soon(endpoint.drain))
+    web.checks["observations"] = lambda: _answers(event_log.head)
+    expose("terminal", hub)
+
+
+def _city_key(name: str) -> str | None:
+    city = cities.resolve(name)
+    return city.key if city else None
+
+
+def _sources(settings: Settings, pool: Pool | None, guard: Guard) -> APIRouter:
+    states = FeedStates(settings.data_dir / "feeds")
+    names = list(observation_feeds()) if settings.terminal else []
+    store = PostgresSourceStore(pool, source_defaults(settings)) if pool is not None else None
+    canonical = EarthLayerAdapterRegistry().canonical
+    return sources.router(store, guard, runs=lambda: states.runs(names), canonical=canonical)
+
+
+def _soon(step: Callable[[], None]) -> Callable[[], Awaitable[None]]:
+    async def run() -> None:
+        step()
+
+    return run
+
+
+async def _answers(read: Callable[[], Awaitable[object]]) -> str | None:
+    await read()
+    return None
+
+
+async def _schema_current(pool: Pool) -> str | None:
+    async with pool.acquire(timeout=health.CHECK_TIMEOUT_S) as connection:
+        missing = await pending_postgres(connection)
+    return f"migrations not applied: {', '.join(missing)}" if missing else None
+
+
+async def _someone_leads(pool: Pool) -> str | None:
+    lag = await PostgresChangeLog(pool, payload).lag()
+    return None if lag["leader"]["held"] else "no relay leads"
+
+
+async def _diagnostics(pool: Pool | None, checks: dict[str, health.Check]) -> Json:
+    steps: list[Json] = []
+    if pool is not None:
+        async with pool.acquire(timeout=health.CHECK_TIMEOUT_S) as connection:
+            steps = await examine(connection)
+    answers = {name: await health.run_check(check) or "ok" for name, check in checks.items()}
+    return {"steps": steps, "checks": answers}
+
+
+# --- work, collect, relay -----------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def open_work(
+    settings: Settings, dsn: str, secrets: Secrets, *, feeds: bool, web_url: str
+) -> AsyncIterator[Parts]:
+    """The ledger's worker; with `feeds` the schedule and the observation feeds in the same process."""
+    check_supported(settings)
+    parts = Parts()
+    async with AsyncExitStack() as stack:
+        clock = SystemClock()
+        pool = await _pool(stack, dsn, "work", settings.jobs.concurrency + 2)
+        heart = await _pool(stack, dsn, "heart", 2)
+        doorbell = PostgresWakeup(dsn, (TASKS,))
+        doorbell.start()
+        stack.push_async_callback(doorbell.aclose)
+        queue = PostgresJobQueue(pool, settings.jobs, heart=heart)
+        client = PoliteClient(clock)
+        stack.push_async_callback(client.aclose)
+        facts, known = PostgresFactStore(pool), PostgresSourceStore(pool, source_defaults(settings))
+        await known.ensure()
+        collector = FeedCollector(fact_feeds(), client, FileBodyStore(settings.data_dir / "bodies"), clock, settings)
+        handlers: dict[TaskType, Handler] = {
+            TaskType.COLLECT: CollectTask(queue, collector, facts, known, clock, _throttle(settings)),
+            TaskType.CLEAR_DATA: ClearDataTask(queue, facts, EarthLayerAdapterRegistry().owned_tables),
+            TaskType.CLEAR_CACHE: ClearCacheTask(queue, write_hint),
+            TaskType.EARTH_REFRESH: EarthRefreshTask(queue, write_hint),
+        }
+        worker = Worker(queue, queue, handlers, doorbell.bell(TASKS), settings.jobs, clock)
+        parts.loops["worker"] = worker.run
+        parts.before_end.append(_soon(worker.stop))
+        if feeds:
+            _add_schedule(parts, settings, queue, known)
+            if settings.terminal:
+                _add_observation_feeds(parts, stack, settings, secrets, web_url)
+        yield parts
+
+
+def _throttle(settings: Settings) -> Callable[[str], float | None]:
+    return lambda source: settings.feed(source).max_rows_per_s
+
+
+def _add_schedule(parts: Parts, settings: Settings, queue: PostgresJobQueue, known: PostgresSourceStore) -> None:
+    intervals = {defaults.source: defaults.interval_s for defaults in source_defaults(settings)}
+    parts.loops["schedule"] = Schedule(queue, known, intervals, SystemClock()).run
+
+
+def _add_observation_feeds(
+    parts: Parts, stack: AsyncExitStack, settings: Settings, secrets: Secrets, web_url: str
+) -> None:
+    clock = SystemClock()
+    client, sink = PoliteClient(clock), HttpPatchSink(web_url, secrets.ingest_token, clock)
+    stack.push_async_callback(client.aclose)
+    stack.push_async_callback(sink.aclose)
+    states = FeedStates(settings.data_dir / "feeds")
+    feeds = ObservationFeeds(observation_feeds(), client, sink, states, clock, settings)
+    parts.loops["observation-feeds"] = feeds.run
+
+
+@asynccontextmanager
+async def open_collect(settings: Settings, dsn: str | None, secrets: Secrets, *, web_url: str) -> AsyncIterator[Parts]:
+    """The schedule, where there is a ledger, and the observation feeds."""
+    check_supported(settings)
+    parts = Parts()
+    async with AsyncExitStack() as stack:
+        if dsn is not None:
+            pool = await _pool(stack, dsn, "collect", 2)
+            known = PostgresSourceStore(pool, source_defaults(settings))
+            await known.ensure()
+            _add_schedule(parts, settings, PostgresJobQueue(pool, settings.jobs), known)
+        if settings.terminal:
+            _add_observation_feeds(parts, stack, settings, secrets, web_url)
+        yield parts
+
+
+@asynccontextmanager
+async def open_relay(settings: Settings, dsn: str) -> AsyncIterator[Parts]:
+    """A relay without a web process; web processes tail the log and drop their caches themselves."""
+    check_supported(settings)
+
+    async def no_cache(layer: str) -> None:
+        """This process keeps no snapshots."""
+
+    async with AsyncExitStack() as stack:
+        pool = await _pool(stack, dsn, "relay", 3)
+        doorbell = PostgresWakeup(dsn, (CHANGES,))
+        doorbell.start()
+        stack.push_async_callback(doorbell.aclose)
+        yield Parts({"relay": _relay(settings, pool, doorbell, no_cache, lambda events: None).run})
+
+
+# --- the ledger from a shell --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The ledger without a worker."""
+
+    queue: PostgresJobQueue
+    board: PostgresJobBoard
+
+    def check_source(self, request: JobRequest) -> JobRequest:
+        """The request with its source's own name. Raises NotFound for a collect of a source that no feed has."""
+        registry = EarthLayerAdapterRegistry()
+        source = registry.canonical(request.source) if request.source else None
+        if request.task_type is TaskType.COLLECT and source not in fact_feeds():
+            raise unknown(source or "", fact_feeds())
+        return JobRequest(request.task_type, source, request.payload, request.priority, request.idempotency_key)
+
+
+@asynccontextmanager
+async def open_ledger(settings: Settings, dsn: str) -> AsyncIterator[Ledger]:
+    """For one command."""
+    async with AsyncExitStack() as stack:
+        pool = await _pool(stack, dsn, "cli", 2)
+        queue = PostgresJobQueue(pool, settings.jobs)
+        yield Ledger(queue, PostgresJobBoard(pool, queue))
+
+
+async def examine_database(dsn: str) -> list[Json]:
+    """The database's part of the diagnostic. Raises BackendError."""
+    connection = await connect(dsn, application="doctor")
+    try:
+        return await examine(connection)
+    finally:
+        await connection.close()
