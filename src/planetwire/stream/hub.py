@@ -88,12 +88,16 @@ class Hub:
 
     # --- life
 
-    async def start(self) -> None:
-        """Learn where the log stands. Raises BackendError; may be repeated."""
+    async def start(self) -> int:
+        """Learn where the log stands: the head from which on everything has to be published. Raises BackendError.
+
+        Idempotent. Whoever follows the log for this hub begins there, else what lies between would reach nobody.
+        """
         if self._base is None:
             head = await self._log.head()
             if self._base is None:  # a publish may have come meanwhile
                 self._base = self._head = head
+        return self._head
 
     async def run(self) -> None:
         """Cut stalled readers, until cancelled."""

@@ -51,6 +51,8 @@ class LogReader:
             async with asyncio.timeout(LOG_TIMEOUT_S), self._turns:
                 events = await self._log.page(topics, after, PAGE_FRAMES)
         except Exception as error:
+            if getattr(error, "code", None) == ResyncReason.REPLAY_WINDOW_EXCEEDED:  # the log saw it by itself
+                return ResyncReason.REPLAY_WINDOW_EXCEEDED
             log.warning("stream.replay.failed", error=repr(error))
             return ResyncReason.REPLAY_FAILED
         reason = await self.why_not(topics, after, LAG_EVENTS_MAX)

@@ -23,14 +23,19 @@ def problem(status: int, code: str, detail: str, headers: dict[str, str] | None 
     return JSONResponse(body, status, headers, MEDIA_TYPE)
 
 
-async def _ours(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, PlanetwireError)
+def of_error(error: PlanetwireError, path: str) -> JSONResponse:
+    """The problem document of one of our errors; 5xx are logged."""
     headers = {"Retry-After": str(RETRY_AFTER_S)} if isinstance(error, BackendError) else None
     if error.status >= 500:
-        log.error("web.request.failed", path=request.url.path, code=error.code, error=error.message)
+        log.error("web.request.failed", path=path, code=error.code, error=error.message)
     if error.status == 401:
         headers = {"WWW-Authenticate": "Bearer"}
     return problem(error.status, error.code, error.message, headers)
+
+
+async def _ours(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, PlanetwireError)
+    return of_error(error, request.url.path)
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:

@@ -1,0 +1,76 @@
+"""How many live connections there may be, in all and of one address."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from planetwire.errors import BackendError
+
+LOOPBACK = frozenset({"127.0.0.1", "::1"})
+
+
+class TooManyConnections(BackendError):
+    """The cap is reached; try again later."""
+
+    code = "too_many_connections"
+
+
+class Slot:
+    """One counted connection; `release` gives it back, once."""
+
+    __slots__ = ("_address", "_limits")
+
+    def __init__(self, limits: ConnectionLimits, address: str) -> None:
+        self._limits: ConnectionLimits | None = limits
+        self._address = address
+
+    def release(self) -> None:
+        """Idempotent."""
+        limits, self._limits = self._limits, None
+        if limits is not None:
+            limits._give_back(self._address)
+
+
+class ConnectionLimits:
+    """Counts live connections of both transports. Shared by them: a cap is a cap of the process."""
+
+    def __init__(self, *, total: int, per_address: int) -> None:
+        self.total = total
+        self.per_address = per_address
+        self.refused = 0
+        self._open: Counter[str] = Counter()
+        self._count = 0
+
+    @property
+    def connections(self) -> int:
+        """Live connections now."""
+        return self._count
+
+    def take(self, address: str) -> Slot:
+        """Count one more. Raises TooManyConnections."""
+        if self._count >= self.total or self._open[address] >= self.per_address:
+            self.refused += 1
+            self._forget_if_none(address)
+            raise TooManyConnections("too many live connections; try again in a moment")
+        self._count += 1
+        self._open[address] += 1
+        return Slot(self, address)
+
+    def _give_back(self, address: str) -> None:
+        self._count -= 1
+        self._open[address] -= 1
+        self._forget_if_none(address)
+
+    def _forget_if_none(self, address: str) -> None:
+        if not self._open[address]:
+            del self._open[address]
+
+
+def client_address(peer: str | None, headers: Iterable[tuple[bytes, bytes]]) -> str:
+    """Whom to count: the peer, or behind a proxy on this machine the last address that the proxy wrote down."""
+    if peer in LOOPBACK:
+        for name, value in headers:
+            if name == b"x-forwarded-for":
+                return value.decode("latin-1").rpartition(",")[2].strip() or str(peer)
+    return peer or "unknown"

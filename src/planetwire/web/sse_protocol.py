@@ -1,0 +1,225 @@
+"""uvicorn's HTTP protocol with `GET /api/events` answered on the transport itself; all else goes to the application.
+
+Why: an event is one `write` of shared bytes per connection, without a task, a queue or a message per connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import struct
+from http import HTTPStatus
+from typing import Any
+
+from starlette.responses import Response
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.utils import get_client_addr, get_path_with_query_string
+
+from planetwire.errors import PlanetwireError
+from planetwire.log import get_logger
+from planetwire.web.outgoing import HIGH_BYTES
+from planetwire.web.problems import of_error, problem
+from planetwire.web.sse import HEADERS, PATH, SseEndpoint, SseStream
+
+log = get_logger()
+
+SNDBUF_BYTES = 64 << 10  # kernel memory of one stalled reader; Linux would grow it to megabytes
+USER_TIMEOUT_MS = 30_000  # a peer that vanished without a word
+CUT_KEY = "planetwire_cut"  # in the ASGI state of a WebSocket: resets its connection
+
+_PATH = PATH.encode()
+
+
+def tune(transport: asyncio.Transport, sndbuf_bytes: int) -> None:
+    """Bound what one live connection may hold in the kernel, and how long a vanished peer is waited for."""
+    sock = transport.get_extra_info("socket")
+    if sock is None or sock.family not in (socket.AF_INET, socket.AF_INET6):
+        return
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, sndbuf_bytes)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, USER_TIMEOUT_MS)
+
+
+def reset(transport: asyncio.Transport) -> None:
+    """Close by RST: a plain close would leave unsent bytes in the kernel until the peer reads them."""
+    if transport.is_closing():
+        return
+    sock = transport.get_extra_info("socket")
+    if sock is not None:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    transport.abort()
+
+
+class EventsProtocol(HttpToolsProtocol):
+    """Subclassed by `make_protocol`, which gives it its endpoint. Also the stream's Carrier."""
+
+    endpoint: SseEndpoint
+    sndbuf_bytes = SNDBUF_BYTES
+    high_bytes = HIGH_BYTES
+
+    _taken = False  # this connection became a stream; what the client still sends is ignored
+    _task: asyncio.Task[None] | None = None
+    _stream: SseStream | None = None
+
+    # --- request
+
+    def on_headers_complete(self) -> None:
+        """Take the connection if it asks for the stream."""
+        idle = self.cycle is None or self.cycle.response_complete
+        path = self.url.partition(b"?")[0]
+        if idle and path == _PATH and self.parser.get_method() == b"GET" and not self.parser.should_upgrade():
+            self._take()
+        elif not self._taken:
+            super().on_headers_complete()
+
+    def _take(self) -> None:
+        if self._taken:
+            return
+        self._taken = True
+        self.scope["method"] = "GET"
+        self.scope["path"], self.scope["query_string"] = PATH, self.url.partition(b"?")[2]
+        self._task = self.loop.create_task(self._open())
+        self.tasks.add(self._task)
+        self._task.add_done_callback(self.tasks.discard)
+
+    def on_message_begin(self) -> None:
+        """Ignored once a stream."""
+        if not self._taken:
+            super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Ignored once a stream."""
+        if not self._taken:
+            super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Ignored once a stream."""
+        if not self._taken:
+            super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        """Ignored once a stream."""
+        if not self._taken:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Ignored once a stream."""
+        if not self._taken:
+            super().on_message_complete()
+
+    def data_received(self, data: bytes) -> None:
+        """Ignored once a stream."""
+        if not self._taken:
+            super().data_received(data)
+
+    # --- answer
+
+    async def _open(self) -> None:
+        peer = self.client[0] if self.client else None
+        try:
+            opening = await self.endpoint.admit(self.scope["query_string"], self.headers, peer)
+        except PlanetwireError as error:
+            self._refuse(of_error(error, PATH))
+            return
+        except Exception as error:
+            log.error("web.request.crashed", path=PATH, exc_info=error)
+            self._refuse(problem(500, "internal", "an error of ours; the log has the details"))
+            return
+        if self.transport.is_closing() or self.endpoint.draining:
+            opening.slot.release()
+            self.transport.close()
+            return
+        tune(self.transport, self.sndbuf_bytes)
+        self.transport.set_write_buffer_limits(high=self.high_bytes)
+        self._write_head(200, HEADERS)
+        self._stream = self.endpoint.join(opening, self)
+        self._stream.start()
+
+    def _refuse(self, response: Response) -> None:
+        self._write_head(response.status_code, (*response.raw_headers, (b"connection", b"close")))
+        self.transport.write(bytes(response.body))
+        self.transport.close()
+
+    def _write_head(self, status: int, headers: tuple[tuple[bytes, bytes], ...]) -> None:
+        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode()]
+        for name, value in (*self.server_state.default_headers, *headers):
+            lines += [name, b": ", value, b"\r\n"]
+        self.transport.write(b"".join((*lines, b"\r\n")))
+        self.server_state.total_requests += 1
+        if self.access_log:
+            self.access_logger.info(
+                '%s - "%s %s HTTP/%s" %d',
+                get_client_addr(self.scope),
+                self.scope["method"],
+                get_path_with_query_string(self.scope),
+                self.scope["http_version"],
+                status,
+            )
+
+    # --- carrier
+
+    def write(self, data: bytes, /) -> None:
+        """Straight to the transport."""
+        self.transport.write(data)
+
+    def pending_bytes(self) -> int:
+        """Bytes in the transport's buffer."""
+        return self.transport.get_write_buffer_size()
+
+    def is_full(self) -> bool:
+        """Between the transport's pause and its resume."""
+        return self.flow.write_paused
+
+    def finish(self) -> None:
+        """Flush and close; a reader that is behind already is not waited for."""
+        if self.is_full():
+            self.cut()
+        else:
+            self.transport.close()
+
+    def cut(self) -> None:
+        """RST."""
+        reset(self.transport)
+
+    # --- transport
+
+    def pause_writing(self) -> None:
+        """The buffer is above its mark."""
+        super().pause_writing()
+        if self._stream is not None:
+            self._stream.subscription.pause()
+
+    def resume_writing(self) -> None:
+        """The buffer has drained."""
+        super().resume_writing()
+        if self._stream is not None:
+            self._stream.subscription.resume()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Free the slot, whatever state it was in."""
+        if self._task is not None:
+            self._task.cancel()
+        if self._stream is not None:
+            self._stream.close()
+        super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """The server goes down. The first connection told drains the endpoint: all its streams."""
+        self.endpoint.drain()
+        if not self._taken:
+            super().shutdown()
+        elif self._stream is None:
+            self.transport.close()
+
+    def handle_websocket_upgrade(self) -> None:
+        """Give the socket the same bounds, and the endpoint a way to reset it."""
+        tune(self.transport, self.sndbuf_bytes)
+        transport = self.transport
+        self.app_state = {**self.app_state, CUT_KEY: lambda: reset(transport)}
+        super().handle_websocket_upgrade()
+
+
+def make_protocol(endpoint: SseEndpoint, **options: Any) -> type[HttpToolsProtocol]:
+    """The class for `uvicorn.Config(http=…)`. Options: `sndbuf_bytes`, `high_bytes`."""
+    return type("PlanetwireProtocol", (EventsProtocol,), {"endpoint": endpoint, **options})

@@ -1,0 +1,111 @@
+"""`/api/events` on plain ASGI: for servers that cannot take the protocol class, and for the API description."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from planetwire.errors import PlanetwireError
+from planetwire.web.outgoing import Outgoing
+from planetwire.web.problems import of_error
+from planetwire.web.sse import HEADERS, PATH, Opening, SseEndpoint
+
+
+class AsgiCarrier(Outgoing):
+    """Holds frames for one `send` loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sender: asyncio.Task[None] | None = None
+
+    def is_full(self) -> bool:
+        """Whether it is waiting to drain."""
+        return self.full
+
+    def cut(self) -> None:
+        """End the loop, also when it hangs in `send`; the server then closes the connection."""
+        if self.sender is not None:
+            self.sender.cancel()
+
+    def finish(self) -> None:
+        """Send what there is and end; a reader that is behind already is not waited for."""
+        if self.full:
+            self.cut()
+        else:
+            super().finish()
+
+    async def run(self, send: Send) -> None:
+        """Send until finished."""
+        while True:
+            frames = await self.ready()
+            if frames:
+                body = b"".join(frames)
+                await send({"type": "http.response.body", "body": body, "more_body": True})
+                self.sent(len(body))
+            elif self.finishing:
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                return
+            if self.finishing:
+                self.wake()
+
+
+class EventStreamResponse(Response):
+    """Admits the request when it is called, so that errors still become problem documents."""
+
+    media_type = "text/event-stream"
+
+    def __init__(self, endpoint: SseEndpoint) -> None:
+        super().__init__()
+        self._endpoint = endpoint
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the stream until either side ends it."""
+        peer = scope["client"][0] if scope.get("client") else None
+        try:
+            opening = await self._endpoint.admit(scope["query_string"], scope["headers"], peer)
+        except PlanetwireError as error:
+            await of_error(error, PATH)(scope, receive, send)
+            return
+        await self._stream(opening, receive, send)
+
+    async def _stream(self, opening: Opening, receive: Receive, send: Send) -> None:
+        carrier = AsgiCarrier()
+        stream = self._endpoint.join(opening, carrier)
+        carrier.follower = stream.subscription
+        tasks: list[asyncio.Task[None]] = []
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": list(HEADERS)})
+            carrier.sender = asyncio.create_task(carrier.run(send))
+            tasks = [carrier.sender, asyncio.create_task(_gone(receive))]
+            stream.start()
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stream.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def router(endpoint: SseEndpoint) -> APIRouter:
+    """The route; access is checked by the endpoint, as for the protocol class."""
+    routes = APIRouter(tags=["terminal"])
+
+    @routes.get(PATH, response_class=EventStreamResponse)
+    async def events(
+        request: Request,
+        cities: str = "",
+        since_revision: str | None = None,
+        replay_limit: str | None = None,
+    ) -> Response:
+        """Live patches of the given cities: connected, replay after the cursor, then live."""
+        return EventStreamResponse(endpoint)
+
+    return routes

@@ -1,0 +1,131 @@
+"""`/ws`: checks before the upgrade, heartbeats, the slow-reader rule and the end of all sockets at shutdown."""
+
+from __future__ import annotations
+
+import asyncio
+
+from fastapi import APIRouter, WebSocket
+from starlette.responses import Response
+
+from planetwire.errors import Forbidden, PlanetwireError
+from planetwire.log import get_logger
+from planetwire.ports import Clock, LiveStream
+from planetwire.settings import StreamSettings
+from planetwire.web.auth import COOKIE, Guard, same_origin
+from planetwire.web.limits import ConnectionLimits, Slot, client_address
+from planetwire.web.problems import of_error
+from planetwire.web.sse_protocol import CUT_KEY
+from planetwire.web.task_board import TaskBoard
+from planetwire.web.ws_session import TOPICS, WsSession
+
+log = get_logger()
+
+PATH = "/ws"
+SWEEP_S = 1.0  # how often stalled sends are looked for
+BEATS_AT_ONCE = 500  # heartbeats written before other work gets its turn
+
+
+class SocketEndpoint:
+    """All sockets of this process."""
+
+    def __init__(
+        self,
+        hub: LiveStream,
+        board: TaskBoard,
+        *,
+        guard: Guard,
+        limits: ConnectionLimits,
+        clock: Clock,
+        settings: StreamSettings,
+    ) -> None:
+        self.sessions: set[WsSession] = set()
+        self.cut = 0
+        self._hub = hub
+        self._board = board
+        self._guard = guard
+        self._limits = limits
+        self._clock = clock
+        self._heartbeat_s = settings.heartbeat_s
+        self._stall_s = settings.stall_s
+
+    async def serve(self, socket: WebSocket) -> None:
+        """One socket from handshake to end. Refusals are HTTP answers before the upgrade."""
+        try:
+            slot = await self._admit(socket)
+        except PlanetwireError as error:
+            await _deny(socket, of_error(error, PATH))
+            return
+        try:
+            await socket.accept()
+            session = WsSession(socket, self._hub, self._board, self._clock, getattr(socket.state, CUT_KEY, None))
+            self.sessions.add(session)
+            try:
+                await session.run()
+            finally:
+                self.sessions.discard(session)
+        finally:
+            slot.release()
+
+    async def _admit(self, socket: WebSocket) -> Slot:
+        headers = socket.headers
+        origin = headers.get("origin")
+        if origin is not None and not same_origin(origin, headers.get("host")):
+            raise Forbidden("the request comes from another site", code="wrong_origin")
+        self._guard.check_read(headers.get("authorization"), socket.cookies.get(COOKIE))
+        slot = self._limits.take(client_address(socket.client.host if socket.client else None, headers.raw))
+        try:
+            await self._hub.locate(TOPICS, None, 1)  # so that `heads` is known, or the client is told to come later
+        except BaseException:
+            slot.release()
+            raise
+        return slot
+
+    async def run(self) -> None:
+        """Heartbeats on the wall clock and the slow-reader rule, until cancelled."""
+        next_s = self._clock.monotonic() + self._heartbeat_s
+        while True:
+            await self._clock.sleep(min(SWEEP_S, max(0.0, next_s - self._clock.monotonic())))
+            if self._clock.monotonic() >= next_s:
+                next_s = max(next_s + self._heartbeat_s, self._clock.monotonic())
+                await self.beat()
+            self.sweep()
+
+    async def beat(self) -> None:
+        """One heartbeat to every socket."""
+        for number, session in enumerate(list(self.sessions), 1):
+            session.beat()
+            if number % BEATS_AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    def sweep(self) -> None:
+        """Cut sockets whose client took nothing for `stall_s`, whatever they follow."""
+        now_s = self._clock.monotonic()
+        for session in list(self.sessions):
+            if session.stalled_for_s(now_s) >= self._stall_s:
+                log.info("stream.subscriber.cut", transport="websocket")
+                self.cut += 1
+                session.cut()
+
+    def drain(self) -> None:
+        """Close all with 1012. Idempotent."""
+        for session in list(self.sessions):
+            session.finish()
+
+
+async def _deny(socket: WebSocket, response: Response) -> None:
+    if "websocket.http.response" in socket.scope.get("extensions", {}):
+        await socket.send_denial_response(response)
+    else:
+        await socket.close(1008)
+
+
+def router(endpoint: SocketEndpoint) -> APIRouter:
+    """The route; access and Origin are checked by the endpoint, before the upgrade."""
+    routes = APIRouter()
+
+    @routes.websocket(PATH)
+    async def ws(socket: WebSocket) -> None:
+        """Layer events and job rows (contracts §5)."""
+        await endpoint.serve(socket)
+
+    return routes
