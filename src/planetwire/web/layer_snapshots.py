@@ -1,0 +1,217 @@
+"""Snapshots of layers, encoded once per revision and kept in the cache.
+
+A snapshot names the cursor that was read before its rows: it may hold more than the cursor says, never less, and
+applying an event twice is harmless.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+from planetwire.errors import BackendError
+from planetwire.log import get_logger
+from planetwire.model import Json, LayerAdapter, LogEvent
+from planetwire.ports import Cache, Clock, EventLog, FactStore, LayerRegistry
+
+log = get_logger()
+
+Encoding = Literal["identity", "gzip"]
+GZIP_LEVEL = 6  # once per revision, in a thread; fewer bytes are worth it on every request after
+FRESHNESS_GOOD_FOR_S = 5.0
+HEADER_MAX_BYTES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """One body as it goes on the wire, and its strong ETag with quotes."""
+
+    etag: str
+    body: memoryview
+
+
+class LayerSnapshots:
+    """Reads through the cache; a miss is built once, however many ask for it."""
+
+    def __init__(
+        self,
+        facts: FactStore,
+        registry: LayerRegistry,
+        event_log: EventLog,
+        cache: Cache,
+        clock: Clock,
+        *,
+        simulated: bool = False,
+    ) -> None:
+        """`simulated` says that the feeds are: a live layer is then called so."""
+        self._facts = facts
+        self._registry = registry
+        self._log = event_log
+        self._cache = cache
+        self._clock = clock
+        self._live = "simulated" if simulated else "live"
+        self._flights: dict[tuple[str, str, int], asyncio.Task[bytes]] = {}
+        self._freshness: dict[str, tuple[float, str, str | None]] = {}
+        self._counts: dict[str, tuple[int, int]] = {}
+
+    async def get(self, layer: str, encoding: Encoding, limit: int | None = None) -> Encoded:
+        """The body of a layer. Raises NotFound for an unknown one, BackendError on a miss without a database."""
+        adapter = self._registry.adapter(layer)
+        state, _ = await self._fresh(adapter)
+        return _unpack(await self._stored(adapter, state, limit, encoding))
+
+    async def forget(self, events: Sequence[LogEvent]) -> None:
+        """Empty the cache of the layers that the events changed; for every process, whichever led the relay."""
+        layers = {layer for event in events for layer in orjson.loads(event.body)["layers"]}
+        for layer in layers:
+            await self._cache.invalidate(layer)
+
+    async def aclose(self) -> None:
+        """End what is being built."""
+        flights = list(self._flights.values())
+        for flight in flights:
+            flight.cancel()
+        await asyncio.gather(*flights, return_exceptions=True)
+
+    # --- bodies
+
+    async def _stored(self, adapter: LayerAdapter, state: str, limit: int | None, encoding: Encoding) -> bytes:
+        variant = f"{state}|{encoding}|{'' if limit is None else limit}"
+        generation = self._cache.generation(adapter.id)
+        found = await self._cache.get(adapter.id, variant)
+        if found is not None:
+            return found
+        return await self._single_flight(
+            (adapter.id, variant, generation), lambda: self._fill(adapter, state, limit, encoding, variant, generation)
+        )
+
+    async def _single_flight(self, key: tuple[str, str, int], build: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
+        """Share one build. The generation is in the key: who comes after an invalidation never joins an older one."""
+        flight = self._flights.get(key)
+        if flight is None:
+            flight = asyncio.create_task(build(), name=f"snapshot {key[0]}")
+            self._flights[key] = flight
+            flight.add_done_callback(lambda done: self._landed(key, done))
+        return await asyncio.shield(flight)  # a client that leaves does not take the others' body with it
+
+    def _landed(self, key: tuple[str, str, int], flight: asyncio.Task[bytes]) -> None:
+        self._flights.pop(key, None)
+        if not flight.cancelled():
+            flight.exception()  # seen, also when nobody waits any more
+
+    async def _fill(
+        self, adapter: LayerAdapter, state: str, limit: int | None, encoding: Encoding, variant: str, generation: int
+    ) -> bytes:
+        if encoding == "gzip":
+            plain = _unpack(await self._stored(adapter, state, limit, "identity"))
+            packed = await asyncio.to_thread(_compress, plain)
+        else:
+            packed = await self._read(adapter, state, limit)
+        if not await self._cache.put(adapter.id, variant, generation, packed):
+            log.debug("web.snapshot.outdated", layer=adapter.id, variant=variant)
+        return packed
+
+    async def _read(self, adapter: LayerAdapter, state: str, limit: int | None) -> bytes:
+        topic = f"layer:{adapter.id}"
+        revision = (await self._log.heads([topic]))[topic]  # before the rows
+        features, total = await self._facts.features(self._registry.sources_of(adapter.id), limit)
+        head = {
+            "layer": adapter.id,
+            "epoch": self._log.epoch,
+            "revision": revision,
+            "generated_at": self._clock.now(),
+            "state": state if total else "empty",
+            "count": len(features),
+            "total": total,
+            "truncated": len(features) < total,
+        }
+        return await asyncio.to_thread(_pack, f"{self._log.epoch}:{revision}", head, features)
+
+    # --- states
+
+    async def layers(self) -> list[Json]:
+        """Every layer with what people want to know of it; also before any feed succeeded, also without a database."""
+        return [await self._entry(adapter) for adapter in self._registry.all()]
+
+    async def _entry(self, adapter: LayerAdapter) -> Json:
+        count: int | None
+        try:
+            count = await self._count(adapter)
+            state, last_success_at = await self._fresh(adapter)
+            state = state if count else "empty"
+        except BackendError:
+            count, state, last_success_at = None, "unavailable", None
+        return {
+            "id": adapter.id,
+            "title": adapter.title,
+            "title_zh": adapter.title_zh,
+            "group": adapter.group,
+            "kind": adapter.kind,
+            "strategy": adapter.default_strategy.value,
+            "sources": adapter.sources,
+            "provenance": adapter.provenance,
+            "count": count,
+            "state": state,
+            "last_success_at": last_success_at,
+            "stale_after_s": adapter.stale_after_s,
+        }
+
+    async def _count(self, adapter: LayerAdapter) -> int:
+        generation = self._cache.generation(adapter.id)
+        known = self._counts.get(adapter.id)
+        if known is None or known[0] != generation:
+            _, total = await self._facts.features(self._registry.sources_of(adapter.id), 0)
+            known = self._counts[adapter.id] = (generation, total)
+        return known[1]
+
+    async def _fresh(self, adapter: LayerAdapter) -> tuple[str, str | None]:
+        """`live` (or `simulated`) or `stale`, and the newest success; looked up again after 5 s.
+
+        A collect that found nothing new moves the success without any event, so the cache cannot tell.
+        """
+        now = self._clock.monotonic()
+        known = self._freshness.get(adapter.id)
+        if known is None or now - known[0] >= FRESHNESS_GOOD_FOR_S:
+            known = self._freshness[adapter.id] = (now, *await self._look_up(adapter, known))
+        return known[1], known[2]
+
+    async def _look_up(
+        self, adapter: LayerAdapter, known: tuple[float, str, str | None] | None
+    ) -> tuple[str, str | None]:
+        try:
+            successes = await self._facts.last_success(adapter.sources)
+        except BackendError:
+            if known is None:
+                raise
+            return known[1], known[2]  # a cached body is still worth giving out
+        newest = max(successes.values(), default=None)
+        if newest is None or (self._clock.now() - newest).total_seconds() > adapter.stale_after_s:
+            return "stale", newest.isoformat().replace("+00:00", "Z") if newest else None
+        return self._live, newest.isoformat().replace("+00:00", "Z")
+
+
+def _pack(cursor: str, head: Json, features: Sequence[bytes]) -> bytes:
+    """The body behind a line with its ETag: one value in the cache holds both."""
+    text = orjson.dumps(head, option=orjson.OPT_UTC_Z)
+    return _with_etag(cursor, b"".join((text[:-1], b',"features":[', b",".join(features), b"]}")))
+
+
+def _with_etag(cursor: str, body: bytes) -> bytes:
+    digest = hashlib.blake2b(body, digest_size=8).hexdigest()
+    return b"".join((f'"{cursor}:{digest}"\n'.encode(), body))
+
+
+def _compress(plain: Encoded) -> bytes:
+    cursor = plain.etag.strip('"').rpartition(":")[0]
+    return _with_etag(cursor, gzip.compress(plain.body, GZIP_LEVEL, mtime=0))
+
+
+def _unpack(packed: bytes) -> Encoded:
+    end = packed.index(b"\n", 0, HEADER_MAX_BYTES)
+    return Encoded(packed[:end].decode(), memoryview(packed)[end + 1 :])

@@ -1,0 +1,70 @@
+"""Routes of the layers: what there is, and the features of one, from the cache when nothing changed."""
+
+from __future__ import annotations
+
+import orjson
+from fastapi import APIRouter, Depends, Request, Response
+
+from planetwire.errors import InputError
+from planetwire.web.auth import Guard
+from planetwire.web.layer_snapshots import Encoded, Encoding, LayerSnapshots
+from planetwire.web.snapshot_http import etag_matches
+
+MEDIA_TYPE = "application/json"
+LIMIT_MAX = 10_000_000
+_LIMIT_DOC = {
+    "name": "limit",
+    "in": "query",
+    "required": False,
+    "description": "At most so many features, the newest; without it, all.",
+    "schema": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX},
+}
+
+
+def router(snapshots: LayerSnapshots, guard: Guard) -> APIRouter:
+    """Both routes read; `limit` is parsed by hand, since this is the hottest route of the Earth half."""
+    routes = APIRouter(dependencies=[Depends(guard.reader)], tags=["layers"])
+
+    @routes.get("/api/v1/layers", summary="Every layer with its state, also before any feed succeeded")
+    async def layers() -> Response:
+        body = {"items": await snapshots.layers(), "next_cursor": None}
+        return Response(orjson.dumps(body), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-cache"})
+
+    @routes.get(
+        "/api/v1/visualization/{layer}",
+        summary="All features of a layer and the cursor they correspond to",
+        openapi_extra={"parameters": [_LIMIT_DOC]},
+    )
+    async def visualization(layer: str, request: Request) -> Response:
+        limit = _limit(request.query_params.get("limit"))
+        encoding: Encoding = "gzip" if accepts_gzip(request.headers.get("accept-encoding", "")) else "identity"
+        return _answer(await snapshots.get(layer, encoding, limit), encoding, request.headers.get("if-none-match"))
+
+    return routes
+
+
+def _answer(encoded: Encoded, encoding: Encoding, if_none_match: str | None) -> Response:
+    headers = {"ETag": encoded.etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+    if etag_matches(if_none_match, encoded.etag):
+        return Response(status_code=304, headers=headers)
+    if encoding == "gzip":
+        headers["Content-Encoding"] = "gzip"
+    return Response(encoded.body, headers=headers, media_type=MEDIA_TYPE)
+
+
+def _limit(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and 0 < int(text[:12]) <= LIMIT_MAX):
+        raise InputError(f"limit is a whole number from 1 to {LIMIT_MAX}, not {text[:40]!r}", code="bad_limit")
+    return int(text)
+
+
+def accepts_gzip(header: str) -> bool:
+    """Whether an Accept-Encoding header takes gzip: named, or by `*`, and not with a weight of 0."""
+    weights: dict[str, bool] = {}
+    for part in header.lower().split(","):
+        name, _, parameters = part.partition(";")
+        weight = parameters.replace(" ", "").removeprefix("q=")
+        weights[name.strip()] = weight.strip("0.") != "" or weight == ""
+    return weights.get("gzip", weights.get("*", False))

@@ -1,0 +1,322 @@
+"""Snapshots of layers: the cache, who may fill it, what a client gets."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from collections.abc import AsyncIterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+import pytest_asyncio
+from fastapi import FastAPI
+
+from fakes import MemoryEventLog
+from planetwire.clock import ManualClock
+from planetwire.errors import BackendError
+from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.web.auth import Guard
+from planetwire.web.cache_memory import MemoryCache
+from planetwire.web.layer_snapshots import LayerSnapshots
+from planetwire.web.problems import install
+from planetwire.web.visualization import accepts_gzip, router
+
+NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
+PATH = "/api/v1/visualization/satellites"
+
+
+class FakeFacts:
+    """The two reads of FactStore that snapshots use; can be held between query and answer, and can fail."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, list[bytes]] = {}
+        self.success: dict[str, datetime] = {}
+        self.reads = 0
+        self.failing = False
+        self.asked = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+
+    def put(self, source: str, count: int, title: str = "") -> None:
+        self.rows[source] = [orjson.dumps({"id": f"{source}:{n}", "title": title}) for n in range(count)]
+
+    async def features(self, sources: Sequence[str], limit: int | None) -> tuple[Sequence[bytes], int]:
+        if self.failing:
+            raise BackendError("the database is away")
+        self.reads += 1
+        rows = [row for source in sources for row in self.rows.get(source, [])]  # the query sees this …
+        self.asked.set()
+        await self.go_on.wait()  # … and the answer arrives later
+        return rows[:limit], len(rows)
+
+    async def last_success(self, sources: Sequence[str]) -> Mapping[str, datetime]:
+        if self.failing:
+            raise BackendError("the database is away")
+        return {source: self.success[source] for source in sources if source in self.success}
+
+
+class Made:
+    """Everything behind the routes, with handles for the tests."""
+
+    def __init__(self, *, simulated: bool = False) -> None:
+        self.facts = FakeFacts()
+        self.log = MemoryEventLog()
+        self.cache = MemoryCache()
+        self.clock = ManualClock(NOW)
+        self.snapshots = LayerSnapshots(
+            self.facts,  # type: ignore[arg-type]
+            EarthLayerAdapterRegistry(),
+            self.log,
+            self.cache,
+            self.clock,
+            simulated=simulated,
+        )
+        app = FastAPI()
+        install(app)
+        app.include_router(router(self.snapshots, Guard("admin", "ingest", b"key")))
+        self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test")
+
+    async def get(self, path: str = PATH, **headers: str) -> httpx.Response:
+        return await self.http.get(path, headers={"accept-encoding": "identity", **headers})
+
+    async def change(self, layer: str = "satellites") -> None:
+        event = self.log.append(f"layer:{layer}", layers=[layer])
+        await self.snapshots.forget([event])
+
+
+@pytest_asyncio.fixture
+async def made() -> AsyncIterator[Made]:
+    made = Made()
+    yield made
+    await made.http.aclose()
+    await made.snapshots.aclose()
+
+
+async def test_a_snapshot_names_the_cursor_and_all_features(made: Made) -> None:
+    """S61, Q3; contracts §3."""
+    made.facts.put("celestrak_gp", 3)
+    made.facts.put("celestrak_tle", 1)
+    made.facts.success["celestrak_gp"] = NOW - timedelta(hours=1)
+    await made.change()
+    answer = await made.get()
+    assert answer.status_code == 200
+    body = answer.json()
+    assert {key: body[key] for key in body if key != "features"} == {
+        "layer": "satellites",
+        "epoch": made.log.epoch,
+        "revision": 1,
+        "generated_at": "2026-11-30T12:00:00Z",
+        "state": "live",
+        "count": 4,
+        "total": 4,
+        "truncated": False,
+    }
+    assert [feature["id"] for feature in body["features"]][-1] == "celestrak_tle:0"
+    assert answer.headers["etag"].startswith(f'"{made.log.epoch}:1:')
+    assert answer.headers["vary"] == "Accept-Encoding"
+
+
+async def test_zero_rows_are_200_and_an_empty_list(made: Made) -> None:
+    """S66."""
+    answer = await made.get()
+    assert (answer.status_code, answer.json()["features"], answer.json()["state"]) == (200, [], "empty")
+
+
+async def test_an_unknown_layer_is_404_and_a_bad_limit_400(made: Made) -> None:
+    """S67: 5xx only for our own failure."""
+    unknown = await made.get("/api/v1/visualization/moons")
+    assert (unknown.status_code, unknown.json()["code"]) == (404, "unknown_layer")
+    for text in ("0", "-1", "x", "1.5", "", "99999999999", "٣"):
+        bad = await made.get(f"{PATH}?limit={text}")
+        assert (bad.status_code, bad.json()["code"]) == (400, "bad_limit"), text
+
+
+async def test_a_limit_cuts_and_says_so(made: Made) -> None:
+    """Contracts §3."""
+    made.facts.put("celestrak_gp", 5)
+    body = (await made.get(f"{PATH}?limit=2")).json()
+    assert (body["count"], body["total"], body["truncated"]) == (2, 5, True)
+    body = (await made.get()).json()
+    assert (body["count"], body["total"], body["truncated"]) == (5, 5, False)
+
+
+async def test_an_unchanged_layer_is_read_and_compressed_once(made: Made) -> None:
+    """Contracts §3: snapshots from the cache."""
+    made.facts.put("celestrak_gp", 50)
+    plain = await made.get()
+    zipped = [await made.get(**{"accept-encoding": "gzip"}) for _ in range(3)]
+    assert made.facts.reads == 1
+    assert {answer.headers["content-encoding"] for answer in zipped} == {"gzip"}
+    assert all(answer.content == plain.content for answer in zipped)
+    assert {answer.headers["etag"] for answer in zipped} != {plain.headers["etag"]}
+    assert len({answer.headers["etag"] for answer in zipped}) == 1
+
+
+async def test_the_compressed_bytes_are_plain_gzip(made: Made) -> None:
+    """Contracts §3."""
+    made.facts.put("celestrak_gp", 2)
+    encoded = await made.snapshots.get("satellites", "gzip")
+    assert orjson.loads(gzip.decompress(encoded.body))["count"] == 2
+
+
+async def test_who_has_the_body_gets_304_without_one(made: Made) -> None:
+    """Contracts §3."""
+    made.facts.put("celestrak_gp", 2)
+    etag = (await made.get()).headers["etag"]
+    again = await made.get(**{"if-none-match": f'"other", W/{etag}'})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", etag)
+    await made.change()
+    assert (await made.get(**{"if-none-match": etag})).status_code == 200
+
+
+async def test_many_who_ask_at_once_cause_one_read(made: Made) -> None:
+    """Single flight on a miss."""
+    made.facts.put("celestrak_gp", 2)
+    made.facts.go_on.clear()
+    asked = [asyncio.create_task(made.get()) for _ in range(10)]
+    await made.facts.asked.wait()
+    asked[0].cancel()
+    made.facts.go_on.set()
+    answers = await asyncio.gather(*asked[1:])
+    assert made.facts.reads == 1
+    assert {answer.status_code for answer in answers} == {200}
+
+
+async def test_a_reader_that_began_before_an_invalidation_cannot_fill_the_cache(made: Made) -> None:
+    """S29: the reader is held between query and store; the rows change and the event goes out meanwhile."""
+    made.facts.put("celestrak_gp", 2, "old")
+    made.facts.go_on.clear()
+    slow = asyncio.create_task(made.get())
+    await made.facts.asked.wait()
+    made.facts.put("celestrak_gp", 1, "new")
+    await made.change()
+    late = asyncio.create_task(made.get())  # must not join the reader that began before
+    made.facts.go_on.set()
+    old, new = (await slow).json(), (await late).json()
+    assert (old["revision"], old["features"][0]["title"]) == (0, "old")
+    assert (new["revision"], new["features"][0]["title"]) == (1, "new")
+    assert (await made.get()).json() == new
+    assert made.facts.reads == 2
+
+
+async def test_an_event_of_one_layer_leaves_the_others_cached(made: Made) -> None:
+    """S27, S74."""
+    await made.get()
+    await made.get("/api/v1/visualization/earthquakes")
+    await made.change("earthquakes")
+    await made.get()
+    await made.get("/api/v1/visualization/earthquakes")
+    assert made.facts.reads == 3
+
+
+async def test_a_failing_database_is_503_and_what_is_cached_is_still_served(made: Made) -> None:
+    """S67."""
+    made.facts.put("celestrak_gp", 2)
+    made.facts.failing = True
+    assert (await made.get()).status_code == 503
+    made.facts.failing = False
+    assert (await made.get()).status_code == 200
+    made.facts.failing = True
+    made.clock.advance(60)
+    assert (await made.get()).status_code == 200
+
+
+async def test_a_layer_becomes_stale_by_time_and_live_by_a_success_alone(made: Made) -> None:
+    """Contracts §3: states; no event tells of either."""
+    made.facts.put("usgs_quakes", 1)
+    made.facts.success["usgs_quakes"] = NOW
+
+    async def state() -> str:
+        body = (await made.get("/api/v1/visualization/earthquakes")).json()
+        entry = next(item for item in (await made.get("/api/v1/layers")).json()["items"] if item["id"] == "earthquakes")
+        assert entry["state"] == body["state"]
+        return str(body["state"])
+
+    assert await state() == "live"
+    made.clock.advance(3600)
+    assert await state() == "stale"
+    made.facts.success["usgs_quakes"] = NOW + timedelta(hours=1)
+    made.clock.advance(10)
+    assert await state() == "live"
+
+
+async def test_layers_are_listed_before_any_feed_succeeded_and_without_a_database(made: Made) -> None:
+    """Contracts §3."""
+    items = (await made.get("/api/v1/layers")).json()["items"]
+    assert [(item["id"], item["state"], item["count"]) for item in items] == [
+        ("satellites", "empty", 0),
+        ("earthquakes", "empty", 0),
+    ]
+    assert all(all(item["provenance"].values()) for item in items)
+    assert items[0]["sources"] == ["celestrak_gp"]
+    await made.change()
+    made.facts.failing = True
+    items = (await made.get("/api/v1/layers")).json()["items"]
+    assert [(item["state"], item["count"]) for item in items] == [("unavailable", None), ("empty", 0)]
+
+
+async def test_the_count_is_read_again_only_after_a_change(made: Made) -> None:
+    made.facts.put("celestrak_gp", 4)
+    await made.get("/api/v1/layers")
+    reads = made.facts.reads
+    await made.get("/api/v1/layers")
+    assert made.facts.reads == reads
+    made.facts.put("celestrak_gp", 5)
+    await made.change()
+    items = (await made.get("/api/v1/layers")).json()["items"]
+    assert items[0]["count"] == 5
+
+
+async def test_simulated_feeds_are_called_so() -> None:
+    """Architecture D10."""
+    made = Made(simulated=True)
+    made.facts.put("celestrak_gp", 1)
+    made.facts.success["celestrak_gp"] = NOW
+    assert (await made.get()).json()["state"] == "simulated"
+    await made.http.aclose()
+    await made.snapshots.aclose()
+
+
+@pytest.mark.parametrize(
+    ("header", "taken"),
+    [
+        ("gzip", True),
+        ("br, GZIP;q=0.5", True),
+        ("*", True),
+        ("gzip;q=0", False),
+        ("gzip; q=0.000, *", False),
+        ("br", False),
+        ("", False),
+    ],
+)
+def test_gzip_is_sent_only_to_who_takes_it(header: str, taken: bool) -> None:
+    """Contracts §3."""
+    assert accepts_gzip(header) is taken
+
+
+async def test_the_cache_is_bounded_and_what_was_read_last_stays() -> None:
+    """Every queue and store has a bound."""
+    cache = MemoryCache(max_bytes=100)
+    await cache.put("a", "1", 0, bytes(40))
+    await cache.put("a", "2", 0, bytes(40))
+    assert await cache.get("a", "1") is not None
+    await cache.put("b", "1", 0, bytes(40))
+    kept: dict[tuple[str, str], Any] = {
+        key: await cache.get(*key) is not None for key in (("a", "1"), ("a", "2"), ("b", "1"))
+    }
+    assert kept == {("a", "1"): True, ("a", "2"): False, ("b", "1"): True}
+    assert not await cache.put("a", "huge", 0, bytes(101))
+
+
+async def test_a_body_of_an_older_generation_is_refused() -> None:
+    """S29."""
+    cache = MemoryCache()
+    generation = cache.generation("a")
+    assert await cache.put("a", "1", generation, b"x")
+    assert await cache.invalidate("a") == generation + 1
+    assert await cache.get("a", "1") is None
+    assert not await cache.put("a", "1", generation, b"x")
+    assert await cache.put("a", "1", generation + 1, b"y")
