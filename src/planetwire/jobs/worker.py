@@ -53,7 +53,8 @@ class Worker:
         self._drain_s = drain_s
         self._running: dict[int, Running] = {}
         self._stopping = False
-        self._gate_until = 0.0
+        self._gate_s = max(GATE_S, 2 * settings.poll_s)
+        self._gate_until = clock.monotonic()
 
     def stop(self) -> None:
         """Claim nothing more; `run` returns when the running jobs ended or were given back."""
@@ -101,19 +102,22 @@ class Worker:
             return False
         for lease in leases:
             self._start(lease)
-        if len(leases) < free:
-            await self._open_gate()
-        return bool(leases)
+        return bool(leases) or await self._open_gate()
 
     async def _give_back(self, leases: Sequence[Lease]) -> None:
         if leases:
             await self._upkeep.release(leases)
 
-    async def _open_gate(self) -> None:
-        """Only while idle: a ring costs every writer of the server."""
-        if self._clock.monotonic() > self._gate_until - GATE_S / 2:
-            await self._upkeep.open_gate(GATE_S)
-            self._gate_until = self._clock.monotonic() + GATE_S
+    async def _open_gate(self) -> bool:
+        """Only while idle: a ring costs every writer of the server. True when the gate was shut until now:
+        what was written before it opened did not ring, so look once more.
+        """
+        left_s = self._gate_until - self._clock.monotonic()
+        if left_s > self._gate_s / 2:
+            return False
+        await self._upkeep.open_gate(self._gate_s)
+        self._gate_until = self._clock.monotonic() + self._gate_s
+        return left_s <= 0
 
     def _start(self, lease: Lease) -> None:
         entry = self._running[lease.job.id] = Running(lease)
