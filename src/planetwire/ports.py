@@ -274,7 +274,10 @@ class FrameSink(Protocol):
     """The outgoing side of one connection, as the hub sees it. Called on the event loop; nothing here waits."""
 
     def write(self, frame: bytes, /) -> None:
-        """Hand over whole frames. May call `Subscription.pause` from within, when the buffer is full."""
+        """Hand over one frame. May call `Subscription.pause` from within, when the buffer is full."""
+
+    def write_many(self, frames: Sequence[bytes], /) -> None:
+        """Hand over several at once, all of them taken; may then call `Subscription.pause`."""
 
     def resync(self, reason: ResyncReason, /) -> None:
         """Tell the client that its cursor cannot be served; the stream goes on live."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -41,6 +42,9 @@ class Reader:
         assert self.pending <= self.room + (64 << 10) + 64, "holds more than its buffer and a page"
         if self.pending > self.room:
             self.subscription.pause()
+
+    def write_many(self, frames: Sequence[bytes]) -> None:
+        self.write(b"".join(frames))
 
     def drain(self) -> None:
         self.pending = 0

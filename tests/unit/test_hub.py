@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 
 import pytest
@@ -43,6 +43,10 @@ class RecordingSink:
         self.writes += 1
         if self.pending > self.room and self.subscription is not None:
             self.subscription.pause()
+
+    def write_many(self, frames: Sequence[bytes]) -> None:
+        assert len(frames) > 1
+        self.write(b"".join(frames))
 
     def drain(self) -> None:
         self.pending = 0
@@ -351,6 +355,8 @@ async def test_one_broken_sink_costs_the_others_nothing(bench: Bench) -> None:
     class Broken(RecordingSink):
         def write(self, frame: bytes) -> None:
             raise OSError("gone")
+
+        write_many = write  # type: ignore[assignment]
 
     broken = await bench.open(sink=Broken())
     sink = await bench.open()

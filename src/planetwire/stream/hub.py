@@ -138,9 +138,10 @@ class Hub:
 
     def _deliver_one(self, event: LogEvent) -> None:
         topic, frame = self._keep(event)
+        frames = [frame]
         self.delivered += len(topic.live)
         for subscriber in tuple(topic.live):  # a full sink leaves the set from within
-            self._write(subscriber, frame)
+            self._write(subscriber, frames)
 
     def _deliver_many(self, chunk: Sequence[LogEvent]) -> None:
         """One write per subscriber, whatever the number of its events; all are kept before the first write."""
@@ -150,12 +151,15 @@ class Hub:
             for subscriber in topic.live:
                 frames.setdefault(subscriber, []).append(frame)
         for subscriber, mine in frames.items():
-            self._write(subscriber, b"".join(mine))
+            self._write(subscriber, mine)
             self.delivered += len(mine)
 
-    def _write(self, subscriber: Subscriber, frames: bytes) -> None:
+    def _write(self, subscriber: Subscriber, frames: list[bytes]) -> None:
         try:
-            subscriber.sink.write(frames)
+            if len(frames) == 1:
+                subscriber.sink.write(frames[0])
+            else:
+                subscriber.sink.write_many(frames)
         except Exception as error:  # one broken transport must not cost the others their event
             log.warning("stream.sink.failed", error=repr(error))
             self._drop(subscriber)
@@ -237,7 +241,7 @@ class Hub:
         if frames:
             subscriber.wrote = True
             self.delivered += len(frames)
-            self._write(subscriber, b"".join(frames))
+            self._write(subscriber, frames)
 
     def _go_live(self, subscriber: Subscriber) -> None:
         for topic in subscriber.topics:

@@ -6,6 +6,7 @@ Invariant: at most the high-water mark and one page are held; beyond it the hub 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 
 from planetwire.ports import Subscription
 
@@ -28,8 +29,12 @@ class Outgoing:
 
     def write(self, frame: bytes, /) -> None:
         """Take one frame; pauses the follower beyond the high-water mark."""
-        self._frames.append(frame)
-        self._bytes += len(frame)
+        self.write_many((frame,))
+
+    def write_many(self, frames: Sequence[bytes], /) -> None:
+        """Take several, each on its own; as `write`."""
+        self._frames += frames
+        self._bytes += sum(map(len, frames))
         self._ready.set()
         if not self.full and self._bytes > self._high_bytes:
             self.full = True

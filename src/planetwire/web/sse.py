@@ -44,6 +44,9 @@ class Carrier(Protocol):
     def write(self, data: bytes, /) -> None:
         """Never waits; a full buffer is told to the stream's subscription."""
 
+    def write_many(self, frames: Sequence[bytes], /) -> None:
+        """Several frames in one write."""
+
     def pending_bytes(self) -> int:
         """Bytes not yet taken by the kernel."""
 
@@ -74,6 +77,7 @@ class SseStream:
         self._opening = opening
         self._carrier = carrier
         self.write = carrier.write
+        self.write_many = carrier.write_many
         self.pending_bytes = carrier.pending_bytes
         self.cut = carrier.cut
         self.closed = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -162,6 +163,10 @@ class EventsProtocol(HttpToolsProtocol):
     def write(self, data: bytes, /) -> None:
         """Straight to the transport."""
         self.transport.write(data)
+
+    def write_many(self, frames: Sequence[bytes], /) -> None:
+        """One write for all."""
+        self.transport.write(b"".join(frames))
 
     def pending_bytes(self) -> int:
         """Bytes in the transport's buffer."""

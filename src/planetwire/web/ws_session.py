@@ -49,6 +49,7 @@ class WsSession:
         self._blocked_at_s: float | None = None  # since when one send has been waiting
         self.subscription: Subscription | None = None
         self.write = self._outgoing.write
+        self.write_many = self._outgoing.write_many
         self.pending_bytes = self._outgoing.pending_bytes
 
     # --- life
