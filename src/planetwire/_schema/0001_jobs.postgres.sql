@@ -93,7 +93,7 @@ create trigger collection_tasks_ring_cancel after update of cancel_requested_at 
 -- visited once by its head.
 create function planet_claim_jobs(worker text, types text[], most integer, lease interval)
 returns setof collection_tasks
-language plpgsql set search_path = pg_catalog, pg_temp
+language plpgsql
     -- The ledger grows faster than its statistics: a plan made for an empty table must not outlive it.
     set enable_seqscan = off set enable_bitmapscan = off as $$
 declare

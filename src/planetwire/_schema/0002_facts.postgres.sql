@@ -73,7 +73,7 @@ alter table collected_data enable always trigger facts_void_state_truncate;
 -- Deletes up to `most` rows of the source from a fact or derived table, lowest ids first; 0 when none is left.
 -- By key range: each chunk starts where live rows start, instead of stepping over the dead ones of the last chunk.
 create function planet_clear_chunk(target text, wanted_source text, most integer) returns bigint
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql as $$
 declare
     edge bigint;
     gone bigint;
