@@ -13,7 +13,7 @@ order by source
 update datasources set
     enabled = coalesce($2, enabled),
     interval_s = coalesce($3, interval_s),
-    next_run_at = case when $3 is null then next_run_at
+    next_run_at = case when $3 is null or next_run_at is null then next_run_at
         else least(next_run_at, coalesce(last_run_at, clock_timestamp()) + make_interval(secs => $3)) end
 where source = $1
 returning source
