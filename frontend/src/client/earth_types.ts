@@ -99,6 +99,10 @@ export interface SourceInfo {
   source: string;
   enabled: boolean;
   interval_s: number | null;
+  /** Code of the last run's failure, null after a good one. */
+  last_error_code: string | null;
   last_error: string | null;
+  last_success_at: string | null;
   next_run_at: string | null;
+  cooldown_until: string | null;
 }

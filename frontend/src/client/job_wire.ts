@@ -81,15 +81,17 @@ export function retryJob(http: Http, id: number): Promise<unknown> {
 
 function sourceInfo(value: unknown): SourceInfo | null {
   const raw = record(value);
-  const source = text(raw?.source) ?? text(raw?.name);
+  const source = text(raw?.source);
   if (raw === null || source === null) return null;
-  const error = record(raw.last_error);
   return {
     source,
     enabled: raw.enabled !== false,
     interval_s: finite(raw.interval_s),
-    last_error: text(raw.last_error) ?? text(error?.code) ?? text(raw.last_error_code),
+    last_error_code: text(raw.last_error_code),
+    last_error: text(raw.last_error),
+    last_success_at: text(raw.last_success_at),
     next_run_at: text(raw.next_run_at),
+    cooldown_until: text(raw.cooldown_until),
   };
 }
 

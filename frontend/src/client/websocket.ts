@@ -5,6 +5,7 @@
 import { type Backoff, createBackoff } from "./backoff";
 import { type Cursor, formatCursor } from "./cursor";
 import type { EarthEvent, JobRow } from "./earth_types";
+import type { Timers } from "./timers";
 import { type Frame, parseFrame } from "./websocket_frames";
 import { SOCKET_TABLE, type SocketSignal, type SocketState } from "./websocket_states";
 
@@ -26,12 +27,6 @@ export interface SocketLike {
   onopen: ((event: never) => void) | null;
   onmessage: ((event: never) => void) | null;
   onclose: ((event: never) => void) | null;
-}
-
-export interface Timers {
-  now(): number;
-  set(callback: () => void, delay_ms: number): unknown;
-  clear(timer: unknown): void;
 }
 
 export interface SocketHandlers {
@@ -69,8 +64,8 @@ export function createEarthSocket(deps: SocketDeps): EarthSocket {
   const debug = deps.debug ?? ((message, detail) => console.debug(message, detail));
   let state: SocketState = "idle";
   let socket: SocketLike | null = null;
-  let retryTimer: unknown = null;
-  let watchTimer: unknown = null;
+  let cancelRetry: () => void = () => undefined;
+  let cancelWatch: () => void = () => undefined;
   let deadline = 0;
   let liveSince: number | null = null;
   let failures = 0;
@@ -86,8 +81,7 @@ export function createEarthSocket(deps: SocketDeps): EarthSocket {
   }
 
   function drop(gently = false): void {
-    if (watchTimer !== null) timers.clear(watchTimer);
-    watchTimer = null;
+    cancelWatch();
     const old = socket;
     socket = null;
     if (old === null) return;
@@ -101,14 +95,13 @@ export function createEarthSocket(deps: SocketDeps): EarthSocket {
   /** One timer for all deadlines: it is moved by comparing, not by being set again with each frame. */
   function watch(limit_ms: number): void {
     deadline = timers.now() + limit_ms;
-    if (watchTimer !== null) timers.clear(watchTimer);
-    watchTimer = timers.set(check, limit_ms);
+    cancelWatch();
+    cancelWatch = timers.after(limit_ms, check);
   }
 
   function check(): void {
-    watchTimer = null;
     const left = deadline - timers.now();
-    if (left > 0) watchTimer = timers.set(check, left);
+    if (left > 0) cancelWatch = timers.after(left, check);
     else lost();
   }
 
@@ -118,12 +111,11 @@ export function createEarthSocket(deps: SocketDeps): EarthSocket {
     failures = liveSince === null ? failures + 1 : 1;
     liveSince = null;
     move(failures >= OFFLINE_AFTER ? "failing" : "closed");
-    retryTimer = timers.set(retry, backoff.next());
+    cancelRetry = timers.after(backoff.next(), retry);
   }
 
   function retry(): void {
-    if (retryTimer !== null) timers.clear(retryTimer);
-    retryTimer = null;
+    cancelRetry();
     move("retry");
     connect();
   }
@@ -226,8 +218,7 @@ export function createEarthSocket(deps: SocketDeps): EarthSocket {
     },
     stop() {
       drop(true);
-      if (retryTimer !== null) timers.clear(retryTimer);
-      retryTimer = null;
+      cancelRetry();
       liveSince = null;
       move("stop");
     },

@@ -3,7 +3,8 @@ import { createStore, type StoreApi } from "zustand/vanilla";
 import type { EarthEvent, LayerInfo } from "../client/earth_types";
 import type { Http } from "../client/http";
 import { fetchLayers, fetchSnapshot } from "../client/layer_wire";
-import { createEarthSocket, type SocketLike, type Timers } from "../client/websocket";
+import type { Timers } from "../client/timers";
+import { createEarthSocket, type SocketLike } from "../client/websocket";
 import type { SocketState } from "../client/websocket_states";
 import { createJobs, type Jobs } from "./jobs";
 import { createLayer, errorCode, type Layer, retryDelay } from "./layer";
@@ -78,8 +79,8 @@ export function createEarth(deps: EarthDeps): Earth {
   });
   let stopped = false;
   let opened = false;
-  let firstTimer: unknown = null;
-  let registryTimer: unknown = null;
+  let cancelFirst: () => void = () => undefined;
+  let cancelRegistry: () => void = () => undefined;
   let failures = 0;
 
   function onState(connection: SocketState): void {
@@ -122,7 +123,7 @@ export function createEarth(deps: EarthDeps): Earth {
   function openLayers(): void {
     if (opened || stopped) return;
     opened = true;
-    if (firstTimer !== null) timers.clear(firstTimer);
+    cancelFirst();
     void readRegistry();
     void jobs.reload();
   }
@@ -132,13 +133,12 @@ export function createEarth(deps: EarthDeps): Earth {
   function readRegistrySoon(delay_ms: number): void {
     const due = timers.now() + delay_ms;
     if (stopped || !opened || due >= readDue) return;
-    if (registryTimer !== null) timers.clear(registryTimer);
+    cancelRegistry();
     readDue = due;
-    registryTimer = timers.set(() => void readRegistry(), delay_ms);
+    cancelRegistry = timers.after(delay_ms, () => void readRegistry());
   }
 
   async function readRegistry(): Promise<void> {
-    registryTimer = null;
     readDue = Number.POSITIVE_INFINITY;
     try {
       const infos = await fetchLayers(http);
@@ -178,7 +178,7 @@ export function createEarth(deps: EarthDeps): Earth {
       layers.get(id)?.setVisible(visible);
     },
     start() {
-      firstTimer = timers.set(openLayers, FIRST_LOAD_MS);
+      cancelFirst = timers.after(FIRST_LOAD_MS, openLayers);
       socket.start();
     },
     wake: () => socket.wake(),
@@ -186,7 +186,8 @@ export function createEarth(deps: EarthDeps): Earth {
       stopped = true;
       socket.stop();
       jobs.stop();
-      for (const timer of [firstTimer, registryTimer]) if (timer !== null) timers.clear(timer);
+      cancelFirst();
+      cancelRegistry();
       for (const layer of layers.values()) layer.stop();
     },
   };

@@ -3,7 +3,7 @@ import { createStore, type StoreApi } from "zustand/vanilla";
 import type { JobRow, SourceInfo, TaskType } from "../client/earth_types";
 import type { Http } from "../client/http";
 import { cancelJob, fetchJobs, fetchSources, retryJob, submitJob } from "../client/job_wire";
-import type { Timers } from "../client/websocket";
+import type { Timers } from "../client/timers";
 import { inTab, isFinal, nextRate, type RateSample, supersedes } from "./jobs_core";
 import { errorCode, retryDelay } from "./layer";
 
@@ -60,7 +60,7 @@ function without<T>(set: ReadonlySet<T>, item: T): Set<T> {
 
 export function createJobs({ http, timers, random }: JobsDeps): Jobs {
   const store = createStore<JobsView>(() => START);
-  let timer: unknown = null;
+  let cancelRetry: () => void = () => undefined;
   let failures = 0;
   let stopped = false;
 
@@ -77,8 +77,7 @@ export function createJobs({ http, timers, random }: JobsDeps): Jobs {
   }
 
   async function reload(): Promise<void> {
-    if (timer !== null) timers.clear(timer);
-    timer = null;
+    cancelRetry();
     try {
       const [rows, sources] = await Promise.all([fetchJobs(http, JOBS_SHOWN), fetchSources(http)]);
       failures = 0;
@@ -87,7 +86,7 @@ export function createJobs({ http, timers, random }: JobsDeps): Jobs {
     } catch (error) {
       failures += 1;
       store.setState({ phase: "failed", error: errorCode(error) });
-      if (!stopped) timer = timers.set(() => void reload(), retryDelay(failures, false, random()));
+      if (!stopped) cancelRetry = timers.after(retryDelay(failures, false, random()), () => void reload());
     }
   }
 
@@ -111,7 +110,7 @@ export function createJobs({ http, timers, random }: JobsDeps): Jobs {
     retry: (id) => wish(`retry:${id}`, () => retryJob(http, id)),
     stop() {
       stopped = true;
-      if (timer !== null) timers.clear(timer);
+      cancelRetry();
     },
   };
 }

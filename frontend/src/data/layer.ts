@@ -2,7 +2,7 @@
 import { createStore, type StoreApi } from "zustand/vanilla";
 import type { EarthEvent, Feature, LayerState, Snapshot } from "../client/earth_types";
 import { HttpError, NetworkError } from "../client/http";
-import type { Timers } from "../client/websocket";
+import type { Timers } from "../client/timers";
 import { type LayerEffect, type LayerInput, type LayerModel, NEW_LAYER, step } from "./layer_core";
 
 /** `idle`: never asked for. `failed`: the last fetch failed and another is due; objects may still be there. */
@@ -85,7 +85,7 @@ export function createLayer(id: string, deps: LayerDeps): Layer {
   const store = createStore<LayerView>(() => EMPTY);
   let model: LayerModel = NEW_LAYER;
   let abort: AbortController | null = null;
-  let timer: unknown = null;
+  let cancelRetry: () => void = () => undefined;
   let arrived: Snapshot | null = null;
 
   function dispatch(input: LayerInput): void {
@@ -116,7 +116,7 @@ export function createLayer(id: string, deps: LayerDeps): Layer {
         show();
         break;
       case "retry":
-        timer = deps.timers.set(due, retryDelay(effect.attempt, effect.quick, deps.random()));
+        cancelRetry = deps.timers.after(retryDelay(effect.attempt, effect.quick, deps.random()), due);
         return;
       case "cancel_retry":
         cancelRetry();
@@ -173,13 +173,7 @@ export function createLayer(id: string, deps: LayerDeps): Layer {
   }
 
   function due(): void {
-    timer = null;
     dispatch({ type: "due" });
-  }
-
-  function cancelRetry(): void {
-    if (timer !== null) deps.timers.clear(timer);
-    timer = null;
   }
 
   return {

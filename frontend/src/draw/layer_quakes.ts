@@ -10,7 +10,7 @@ export const AGE_STEPS = [
   { age_ms: 7 * 24 * HOUR_MS, color: "#e2c08a", alpha: 0.7 },
 ] as const;
 
-const OLDER = { color: "#a8967c", alpha: 0.55 };
+export const OLDER = { color: "#a8967c", alpha: 0.55 };
 
 /** Diameter in pixels: the area doubles about with each unit, from a speck to 30 px at magnitude 9. */
 export function magnitudeSize_px(magnitude: number | null): number {

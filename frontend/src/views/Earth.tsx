@@ -1,0 +1,101 @@
+/** The Earth page: the globe full-bleed, layers on the left, jobs on the right; sheets on a phone. */
+import { useEffect, useMemo, useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { LayerInfo } from "../client/earth_types";
+import { http } from "../client/http";
+import { browserTimers } from "../client/timers";
+import { openSocket } from "../client/websocket";
+import { createEarth, type Earth as EarthStore, type Notice } from "../data/earth";
+import type { Globe } from "../draw/globe";
+import type { PointId } from "../draw/globe_points";
+import { i18next } from "../i18n";
+import "../styles/earth.css";
+import { EarthCard } from "./EarthCard";
+import { EarthGlobe } from "./EarthGlobe";
+import { EarthHud } from "./EarthHud";
+import { EarthLayers } from "./EarthLayers";
+import { readHidden } from "./earth_memory";
+import { JobPanel } from "./JobPanel";
+import { Notice as PageNotice } from "./Notice";
+import { dropToast, toastOnce } from "./toasts";
+import { EarthContext, layerTitle } from "./use_earth";
+
+type Sheet = "layers" | "jobs" | null;
+
+/** One light notice a layer while its refresh fails. */
+function tell({ key, layer, code }: Notice, layers: readonly LayerInfo[]): void {
+  if (code === null) {
+    dropToast(key);
+    return;
+  }
+  const info = layers.find(({ id }) => id === layer);
+  const title = info ? layerTitle(info, i18next.language) : layer;
+  toastOnce(key, "warning", i18next.t("earth:layers.toast", { title }), i18next.t("earth:layers.toast_hint", { code }));
+}
+
+function openEarth(): EarthStore {
+  const earth: EarthStore = createEarth({
+    http,
+    open: () => openSocket(window.location),
+    timers: browserTimers,
+    random: Math.random,
+    onNotice: (notice) => tell(notice, earth.store.getState().layers),
+    hidden: readHidden(),
+  });
+  return earth;
+}
+
+/** One store a visit of the page; leaving the page ends its socket and its timers. */
+function useEarthStore(): EarthStore | null {
+  const [earth, setEarth] = useState<EarthStore | null>(null);
+  useEffect(() => {
+    const made = openEarth();
+    const wake = () => {
+      if (!document.hidden) made.wake();
+    };
+    document.addEventListener("visibilitychange", wake);
+    window.addEventListener("online", wake);
+    setEarth(made);
+    made.start();
+    return () => {
+      document.removeEventListener("visibilitychange", wake);
+      window.removeEventListener("online", wake);
+      made.stop();
+    };
+  }, []);
+  return earth;
+}
+
+export default function Earth() {
+  const { t } = useTranslation("earth");
+  const earth = useEarthStore();
+  const [globe, setGlobe] = useState<Globe | null>(null);
+  const [picked, pick] = useState<PointId | null>(null);
+  const [sheet, setSheet] = useState<Sheet>(null);
+  const access = useMemo(() => (earth ? { earth, globe, picked, pick } : null), [earth, globe, picked]);
+
+  if (!access) return <PageNotice title={t("globe.loading")} />;
+  const toggle = (name: Exclude<Sheet, null>) => setSheet((open) => (open === name ? null : name));
+  return (
+    <EarthContext.Provider value={access}>
+      <div className="earth" data-sheet={sheet ?? "none"}>
+        <EarthGlobe onGlobe={setGlobe} />
+        <div className="earth__left">
+          <EarthLayers />
+        </div>
+        <div className="earth__right">
+          <JobPanel />
+        </div>
+        <EarthHud />
+        <EarthCard />
+        <nav className="earth__tabs" aria-label={t("sheet.label")}>
+          {(["layers", "jobs"] as const).map((name) => (
+            <button key={name} type="button" aria-expanded={sheet === name} onClick={() => toggle(name)}>
+              {t(`sheet.${name}`)}
+            </button>
+          ))}
+        </nav>
+      </div>
+    </EarthContext.Provider>
+  );
+}

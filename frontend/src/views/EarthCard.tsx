@@ -1,0 +1,187 @@
+/** The card of the selected object; its values stay fresh while it is open, and it closes when the object goes. */
+import { type ReactNode, useEffect, useMemo } from "react";
+import { useTranslation } from "react-i18next";
+import type { Feature } from "../client/earth_types";
+import type { PointId } from "../draw/globe_points";
+import { orbitOf } from "../draw/layer_satellites";
+import { agoText } from "./age";
+import { coordinateText, countText, decimalText, timeOf, utcText } from "./earth_format";
+import { CloseIcon } from "./icons";
+import { toastOnce } from "./toasts";
+import { useEarthAccess, useLayer } from "./use_earth";
+import { useNow } from "./use_now";
+
+type Row = readonly [key: string, value: ReactNode];
+
+function number(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
+function useTimeText(): (text: string | null | undefined) => ReactNode {
+  const { t } = useTranslation("earth");
+  const now = useNow();
+  return (text) => {
+    const at_ms = timeOf(text);
+    if (at_ms === null) return null;
+    return (
+      <>
+        {utcText(at_ms)} UTC <span className="dim">{agoText(t, now - at_ms)}</span>
+      </>
+    );
+  };
+}
+
+function useSatelliteRows(feature: Feature, altitude_m: number | null): Row[] {
+  const { t, i18n } = useTranslation("earth");
+  const timeText = useTimeText();
+  const orbit = orbitOf(feature.data);
+  const km = (value: number) => `${countText(Math.round(value), i18n.language)} km`;
+  const rows: Row[] = [
+    ["norad", String(feature.data.NORAD_CAT_ID ?? "")],
+    ["designator", typeof feature.data.OBJECT_ID === "string" ? feature.data.OBJECT_ID : null],
+    ["altitude", altitude_m === null ? t("card.no_position") : km(altitude_m / 1_000)],
+  ];
+  if (orbit) {
+    rows.push(
+      ["regime", `${orbit.regime} · ${t(`card.regimes.${orbit.regime}`)}`],
+      ["heights", `${km(orbit.perigee_km)} × ${km(orbit.apogee_km)}`],
+      ["inclination", `${decimalText(orbit.inclination_deg, i18n.language)}°`],
+      ["period", `${decimalText(orbit.period_min, i18n.language)} min`],
+    );
+  }
+  const epoch = feature.data.EPOCH;
+  rows.push(["epoch", timeText(typeof epoch === "string" ? epoch : feature.observed_at)]);
+  return rows;
+}
+
+function useQuakeRows(feature: Feature): Row[] {
+  const { t, i18n } = useTranslation("earth");
+  const timeText = useTimeText();
+  const { data } = feature;
+  const magnitude = number(data.mag);
+  const depth = number(data.depth_km);
+  return [
+    [
+      "magnitude",
+      magnitude === null ? null : `${magnitude.toFixed(1)} ${typeof data.mag_type === "string" ? data.mag_type : ""}`,
+    ],
+    ["depth", depth === null ? null : `${decimalText(depth, i18n.language)} km`],
+    ["time", timeText(feature.observed_at)],
+    ["status", typeof data.status === "string" ? data.status : null],
+    ["tsunami", data.tsunami ? t("card.tsunami_yes") : null],
+  ];
+}
+
+function usePlainRows(feature: Feature): Row[] {
+  const timeText = useTimeText();
+  return [
+    ["kind", feature.kind],
+    ["observed", timeText(feature.observed_at)],
+  ];
+}
+
+function Rows({ rows }: { rows: readonly Row[] }) {
+  const { t } = useTranslation("earth");
+  return (
+    <dl className="card__rows">
+      {rows.map(([key, value]) =>
+        value ? (
+          <div key={key}>
+            <dt>{t(`card.${key}`)}</dt>
+            <dd className="num">{value}</dd>
+          </div>
+        ) : null,
+      )}
+    </dl>
+  );
+}
+
+function SatelliteRows({ feature, altitude_m }: { feature: Feature; altitude_m: number | null }) {
+  return <Rows rows={useSatelliteRows(feature, altitude_m)} />;
+}
+
+function QuakeRows({ feature }: { feature: Feature }) {
+  return <Rows rows={useQuakeRows(feature)} />;
+}
+
+function PlainRows({ feature }: { feature: Feature }) {
+  return <Rows rows={usePlainRows(feature)} />;
+}
+
+/** Only web addresses: a feed's text must not become a script. */
+function detailsUrl(feature: Feature): string | null {
+  const { url } = feature.data;
+  return typeof url === "string" && /^https?:\/\//i.test(url) ? url : null;
+}
+
+function Content({ feature, picked }: { feature: Feature; picked: PointId }) {
+  const { t } = useTranslation("earth");
+  const { globe } = useEarthAccess();
+  useNow();
+  const place = globe?.placeOf(picked.layer, picked.feature) ?? null;
+  const url = detailsUrl(feature);
+  return (
+    <>
+      {feature.kind === "satellite" ? (
+        <SatelliteRows feature={feature} altitude_m={place?.altitude_m ?? null} />
+      ) : "mag" in feature.data ? (
+        <QuakeRows feature={feature} />
+      ) : (
+        <PlainRows feature={feature} />
+      )}
+      <Rows
+        rows={[
+          ["position", place ? coordinateText(place.lat, place.lon) : null],
+          ["source", feature.source],
+        ]}
+      />
+      {url ? (
+        <a className="card__link" href={url} target="_blank" rel="noreferrer">
+          {t("card.details")}
+        </a>
+      ) : null}
+    </>
+  );
+}
+
+function Card({ picked }: { picked: PointId }) {
+  const { t } = useTranslation("earth");
+  const { pick } = useEarthAccess();
+  const { features } = useLayer(picked.layer);
+  const feature = useMemo(() => features.find(({ id }) => id === picked.feature), [features, picked.feature]);
+  const title = feature?.title || picked.feature;
+  useEffect(() => {
+    if (feature) return;
+    toastOnce("card.gone", "info", t("card.gone"), t("card.gone_hint", { title: picked.feature }));
+    pick(null);
+  }, [feature, picked.feature, pick, t]);
+  useEffect(() => {
+    const close = (event: KeyboardEvent) => {
+      if (event.key === "Escape") pick(null);
+    };
+    window.addEventListener("keydown", close);
+    return () => window.removeEventListener("keydown", close);
+  }, [pick]);
+  if (!feature) return null;
+  return (
+    <section className="panel card" aria-label={t("card.label")} data-feature={feature.id}>
+      <header className="float__head">
+        <h2 className="card__title">{title}</h2>
+        <button
+          type="button"
+          className="button button--quiet button--icon"
+          aria-label={t("card.close")}
+          onClick={() => pick(null)}
+        >
+          <CloseIcon />
+        </button>
+      </header>
+      <Content feature={feature} picked={picked} />
+    </section>
+  );
+}
+
+export function EarthCard() {
+  const { picked } = useEarthAccess();
+  return picked ? <Card picked={picked} /> : null;
+}

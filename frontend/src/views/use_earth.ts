@@ -1,0 +1,44 @@
+/** The Earth page's stores for components. */
+import { createContext, useContext } from "react";
+import { useStore } from "zustand";
+import type { LayerInfo } from "../client/earth_types";
+import type { Earth, EarthView } from "../data/earth";
+import type { JobsView } from "../data/jobs";
+import type { LayerView } from "../data/layer";
+import type { Globe } from "../draw/globe";
+import type { PointId } from "../draw/globe_points";
+
+export interface EarthAccess {
+  earth: Earth;
+  /** Null while it is prepared, and where it cannot be drawn. */
+  globe: Globe | null;
+  picked: PointId | null;
+  pick(picked: PointId | null): void;
+}
+
+export const EarthContext = createContext<EarthAccess | null>(null);
+
+export function useEarthAccess(): EarthAccess {
+  const access = useContext(EarthContext);
+  if (!access) throw new Error("the Earth page's parts need an EarthContext above them");
+  return access;
+}
+
+export function useEarth<T>(select: (view: EarthView) => T): T {
+  return useStore(useEarthAccess().earth.store, select);
+}
+
+export function useJobs<T>(select: (view: JobsView) => T): T {
+  return useStore(useEarthAccess().earth.jobs.store, select);
+}
+
+/** The layer's own state; only for ids that the registry named. */
+export function useLayer(id: string): LayerView {
+  const layer = useEarthAccess().earth.layer(id);
+  if (layer === null) throw new Error(`layer ${id} is not in the registry`);
+  return useStore(layer.store);
+}
+
+export function layerTitle(info: LayerInfo, language: string): string {
+  return language.startsWith("zh") ? info.title_zh : info.title;
+}
