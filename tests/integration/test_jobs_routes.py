@@ -11,9 +11,10 @@ import pytest
 from fastapi import FastAPI
 
 from ledger_tools import claim_one, queue_on, row_of
+from planetwire.errors import NotFound
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.board_postgres import PostgresJobBoard
-from planetwire.model import JobStatus, SourceDefaults
+from planetwire.model import JobRequest, JobStatus, SourceDefaults
 from planetwire.postgres import Pool
 from planetwire.web import jobs, problems, sources
 from planetwire.web.auth import Guard
@@ -33,12 +34,18 @@ async def client(pg_pool: Pool) -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI()
     problems.install(app)
     canonical = lambda source: ALIASES.get(source, source)  # noqa: E731
-    app.include_router(jobs.router(queue, PostgresJobBoard(pg_pool, queue), guard, canonical))
+    app.include_router(jobs.router(queue, PostgresJobBoard(pg_pool, queue), guard, canonical, admit=_no_fairies))
     runs = lambda: [{"source": "awc_metar", "enabled": True}]  # noqa: E731
     app.include_router(sources.router(store, guard, runs=runs, canonical=canonical))
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://test", headers=ADMIN) as made:
         yield made
+
+
+def _no_fairies(request: JobRequest) -> JobRequest:
+    if request.source == "fairies":
+        raise NotFound("there is no feed fairies")
+    return request
 
 
 async def _submit(client: httpx.AsyncClient, **body: Any) -> httpx.Response:
@@ -81,6 +88,14 @@ async def test_a_body_we_cannot_accept_is_a_400_with_a_code(
     answer = await client.post("/api/v1/jobs", json=body)
     assert (answer.status_code, answer.json()["code"]) == (400, code)
     assert answer.headers["content-type"] == "application/problem+json"
+    assert await pg_pool.fetchval("select count(*) from collection_tasks") == 0
+
+
+async def test_a_wish_that_no_handler_could_fulfil_is_answered_at_once(
+    client: httpx.AsyncClient, pg_pool: Pool
+) -> None:
+    answer = await _submit(client, task_type="collect", source="fairies")
+    assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     assert await pg_pool.fetchval("select count(*) from collection_tasks") == 0
 
 

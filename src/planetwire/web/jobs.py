@@ -34,14 +34,29 @@ class JobWish(BaseModel):
     idempotency_key: str | None = Field(None, min_length=1, max_length=200, pattern=r"^[^\x00]+$")
 
 
-def router(queue: JobQueue, board: JobBoard, guard: Guard, canonical: Callable[[str], str] = str) -> APIRouter:
-    """`canonical` turns a source's alias into its name and leaves every other text alone."""
+def admit_all(request: JobRequest) -> JobRequest:
+    """No wish is refused before it is written."""
+    return request
+
+
+def router(
+    queue: JobQueue,
+    board: JobBoard,
+    guard: Guard,
+    canonical: Callable[[str], str] = str,
+    *,
+    admit: Callable[[JobRequest], JobRequest] = admit_all,
+) -> APIRouter:
+    """`canonical` turns a source's alias into its name and leaves every other text alone.
+
+    `admit` gives the request back or raises, so that a wish which no handler could fulfil is answered at once.
+    """
     routes = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 
     @routes.post("", status_code=202, dependencies=[Depends(guard.admin)])
     async def submit(wish: JobWish) -> Response:
         """Write a job into the ledger; a queued job of the same kind and source is given instead of a second."""
-        job, created = await queue.submit(_request(wish, canonical))
+        job, created = await queue.submit(admit(_request(wish, canonical)))
         return _accepted(job, created)
 
     @routes.get("", dependencies=[Depends(guard.reader)])
