@@ -12,9 +12,9 @@ import { TopBar } from "./TopBar";
 import { toastOnce } from "./toasts";
 import { SessionContext, useSession } from "./use_session";
 
-const pages = import.meta.glob<{ default: ComponentType }>(["./Earth.tsx", "./Terminal.tsx"]);
-const Earth = lazy(pages["./Earth.tsx"] ?? (async () => ({ default: NotFound })));
-const Terminal = lazy(pages["./Terminal.tsx"] ?? (async () => ({ default: NotFound })));
+// Each page is its own chunk; the globe's is large and is fetched on /earth alone.
+const Earth = lazy(() => import("./Earth"));
+const Terminal = lazy(() => import("./Terminal"));
 
 function Banners() {
   const { t } = useTranslation("common");

@@ -1,0 +1,140 @@
+/** What the visitor arranged on the Terminal page; kept in the browser, and never trusted when read back. */
+import { createStore, type StoreApi } from "zustand/vanilla";
+
+export const LAYOUTS = [1, 4, 9] as const;
+export type Layout = (typeof LAYOUTS)[number];
+export const WINDOWS = ["day", "24h", "6h"] as const;
+export type WindowName = (typeof WINDOWS)[number];
+export const UNITS = ["auto", "celsius", "fahrenheit"] as const;
+export type UnitChoice = (typeof UNITS)[number];
+
+export const SLOTS = 9;
+const KEY = "planetwire.terminal";
+const DEFAULT_CITIES = [
+  "shanghai",
+  "tokyo",
+  "london",
+  "new york",
+  "hong kong",
+  "singapore",
+  "paris",
+  "seoul",
+  "los angeles",
+] as const;
+
+export interface Arrangement {
+  layout: Layout;
+  /** City keys by place; null is a place left empty on purpose. */
+  slots: readonly (string | null)[];
+  /** The place that the list and the phone act on. */
+  active: number;
+  window: WindowName;
+  unit: UnitChoice;
+  /** Curves switched by hand: city, then series id. */
+  chosen: Readonly<Record<string, Readonly<Record<string, boolean>>>>;
+}
+
+export const DEFAULTS: Arrangement = {
+  layout: 4,
+  slots: DEFAULT_CITIES,
+  active: 0,
+  window: "day",
+  unit: "auto",
+  chosen: {},
+};
+
+function oneOf<T>(value: unknown, allowed: readonly T[], otherwise: T): T {
+  return allowed.includes(value as T) ? (value as T) : otherwise;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function readSlots(value: unknown): readonly (string | null)[] {
+  if (!Array.isArray(value) || value.length !== SLOTS) return DEFAULTS.slots;
+  const seen = new Set<string>();
+  return value.map((city) => {
+    if (typeof city !== "string" || city === "" || city.length > 64 || seen.has(city)) return null;
+    seen.add(city);
+    return city;
+  });
+}
+
+function readChosen(value: unknown): Arrangement["chosen"] {
+  const cities = isRecord(value) ? Object.entries(value).slice(0, 100) : [];
+  const flags = (ids: unknown) =>
+    Object.fromEntries(Object.entries(isRecord(ids) ? ids : {}).filter(([, on]) => typeof on === "boolean"));
+  return Object.fromEntries(cities.map(([city, ids]) => [city, flags(ids) as Record<string, boolean>]));
+}
+
+/** Reads what was kept; each part that is missing or broken falls back by itself. */
+export function parseArrangement(text: string | null): Arrangement {
+  let raw: unknown = null;
+  try {
+    raw = JSON.parse(text ?? "null");
+  } catch {
+    return DEFAULTS;
+  }
+  if (!isRecord(raw)) return DEFAULTS;
+  const active = Number.isInteger(raw.active) ? (raw.active as number) : 0;
+  return {
+    layout: oneOf(raw.layout, LAYOUTS, DEFAULTS.layout),
+    slots: readSlots(raw.slots),
+    active: active >= 0 && active < SLOTS ? active : 0,
+    window: oneOf(raw.window, WINDOWS, DEFAULTS.window),
+    unit: oneOf(raw.unit, UNITS, DEFAULTS.unit),
+    chosen: readChosen(raw.chosen),
+  };
+}
+
+/** Puts the city into the place; if it is shown already, the two places change their cities. */
+export function withCity(arrangement: Arrangement, place: number, city: string | null): Arrangement {
+  const slots = [...arrangement.slots];
+  const elsewhere = city === null ? -1 : slots.indexOf(city);
+  if (elsewhere >= 0) slots[elsewhere] = slots[place] ?? null;
+  slots[place] = city;
+  return { ...arrangement, slots, active: place };
+}
+
+/** The places on screen: all of the layout, or the active one alone where there is room for one. */
+export function placesOf({ layout, active }: Arrangement, single: boolean): readonly number[] {
+  if (single) return [active];
+  if (layout === 1) return [active];
+  return Array.from({ length: layout }, (_, place) => place);
+}
+
+/** The cities on screen, which are the cities to subscribe to. */
+export function citiesOf(arrangement: Arrangement, single: boolean): readonly string[] {
+  const cities = placesOf(arrangement, single).map((place) => arrangement.slots[place] ?? null);
+  return cities.filter((city): city is string => city !== null);
+}
+
+export interface Keeper {
+  read(): string | null;
+  write(text: string): void;
+}
+
+/** The browser's storage; where it is refused, everything works and nothing is kept. */
+export const browserKeeper: Keeper = {
+  read() {
+    try {
+      return localStorage.getItem(KEY);
+    } catch {
+      return null;
+    }
+  },
+  write(text) {
+    try {
+      localStorage.setItem(KEY, text);
+    } catch {
+      // Private windows may refuse storage.
+    }
+  },
+};
+
+export function createArrangement(keeper: Keeper = browserKeeper): StoreApi<Arrangement> {
+  const store = createStore<Arrangement>(() => parseArrangement(keeper.read()));
+  store.subscribe((arrangement) => keeper.write(JSON.stringify(arrangement)));
+  return store;
+}

@@ -1,0 +1,42 @@
+/** Curves by name with their value, and the switch of each. */
+import { useTranslation } from "react-i18next";
+import type { Series } from "../data/series";
+import type { Curve, Pointed } from "../draw/chart";
+import { tempText, type Unit } from "../draw/unit";
+
+interface ChartLegendProps {
+  curves: readonly Curve[];
+  series: readonly Series[];
+  pointed: Pointed | null;
+  unit: Unit;
+  onToggle: (id: string, visible: boolean) => void;
+}
+
+export function ChartLegend({ curves, series, pointed, unit, onToggle }: ChartLegendProps) {
+  const { t } = useTranslation("terminal");
+  return (
+    <ul className="legend" aria-label={t("legend.label")}>
+      {curves.map((curve, i) => {
+        const last = series[i]?.y.at(-1) ?? null;
+        const value = pointed ? (pointed.values[curve.id] ?? null) : last;
+        return (
+          <li key={curve.id}>
+            <button
+              type="button"
+              className="legend__item"
+              aria-pressed={curve.visible}
+              title={t(curve.visible ? "legend.hide" : "legend.show", { name: curve.label })}
+              onClick={() => onToggle(curve.id, !curve.visible)}
+            >
+              <svg viewBox="0 0 14 6" aria-hidden="true">
+                <path d="M0 3h14" stroke={curve.color} strokeWidth="2" strokeDasharray={curve.dash?.join(" ")} />
+              </svg>
+              <span className="legend__name">{curve.label}</span>
+              <span className="num">{curve.visible ? tempText(value, unit) : ""}</span>
+            </button>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

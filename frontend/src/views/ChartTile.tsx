@@ -1,0 +1,157 @@
+/** One place of the grid: the city's numbers, its chart, its legend. */
+import { useMemo, useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { CityState } from "../data/city";
+import { columns } from "../data/series";
+import { withCity } from "../data/slots";
+import type { CityView } from "../data/terminal";
+import { inOrder, isVisible } from "../data/visibility";
+import { windowOf } from "../data/window";
+import type { Curve, Pointed } from "../draw/chart";
+import { strokesOf } from "../draw/palette";
+import type { Unit } from "../draw/unit";
+import { ChartLegend } from "./ChartLegend";
+import { CityCanvas } from "./CityCanvas";
+import { CityPicker } from "./CityPicker";
+import { curveName } from "./names";
+import { summaryText } from "./summary";
+import { TileHeader } from "./TileHeader";
+import { useNow } from "./use_now";
+import { useArrangement, useCityName, useCityView, useRow, useTerminal, useUnit } from "./use_terminal";
+
+const EMPTY = {};
+
+function useCurves(state: CityState) {
+  const { t } = useTranslation("terminal");
+  const chosen = useArrangement((arrangement) => arrangement.chosen[state.city] ?? EMPTY);
+  const series = useMemo(() => inOrder(state.series), [state.series]);
+  const data = useMemo(() => columns(series), [series]);
+  const curves = useMemo<readonly Curve[]>(() => {
+    const strokes = strokesOf(series);
+    return series.map((one, i) => ({
+      ...(strokes[i] as (typeof strokes)[number]),
+      id: one.id,
+      label: curveName(t, one, state.settlement_label),
+      visible: isVisible(one, series, chosen),
+    }));
+  }, [series, chosen, state.settlement_label, t]);
+  return { series, data, curves };
+}
+
+function CityChartPanel({ state, name, unit }: { state: CityState; name: string; unit: Unit }) {
+  const { t, i18n } = useTranslation("terminal");
+  const { arrangement } = useTerminal();
+  const chosenWindow = useArrangement((kept) => kept.window);
+  const now_ms = useNow(15_000);
+  const [pointed, setPointed] = useState<Pointed | null>(null);
+  const { series, data, curves } = useCurves(state);
+  const language = i18n.language;
+  const model = useMemo(
+    () => ({
+      curves,
+      columns: data,
+      zone: state.timezone,
+      language,
+      unit,
+      window: windowOf(chosenWindow, state.timezone, now_ms),
+      now_ms,
+      high: state.high,
+    }),
+    [curves, data, state.timezone, state.high, language, unit, chosenWindow, now_ms],
+  );
+  const toggle = (id: string, visible: boolean) =>
+    arrangement.setState(({ chosen }) => ({
+      chosen: { ...chosen, [state.city]: { ...chosen[state.city], [id]: visible } },
+    }));
+  return (
+    <>
+      <CityCanvas model={model} label={summaryText(t, language, name, state, unit)} onPoint={setPointed} />
+      <ChartLegend curves={curves} series={series} pointed={pointed} unit={unit} onToggle={toggle} />
+    </>
+  );
+}
+
+function Trouble({ city, view }: { city: string; view: CityView }) {
+  const { t } = useTranslation("terminal");
+  const { terminal } = useTerminal();
+  if (view.phase === "loading") {
+    return (
+      <div className="tile__message" role="status">
+        {view.error ? t("tile.retrying", { code: view.error }) : t("tile.loading")}
+      </div>
+    );
+  }
+  return (
+    <div className="tile__message tile__message--bad" role="alert">
+      <p>{t("tile.failed", { code: view.error })}</p>
+      <button type="button" className="button" onClick={() => terminal.retry(city)}>
+        {t("tile.retry")}
+      </button>
+    </div>
+  );
+}
+
+function Body({ city, view }: { city: string; view: CityView | undefined }) {
+  const { t } = useTranslation("terminal");
+  const nameOf = useCityName();
+  const row = useRow(city);
+  const state = view?.state ?? null;
+  const unit = useUnit(state?.unit ?? "celsius");
+  if (!view || !state)
+    return <Trouble city={city} view={view ?? { phase: "loading", state: null, mark: "none", error: null }} />;
+  if (state.series.every((series) => series.x.length === 0)) {
+    return <div className="tile__message">{t("tile.empty")}</div>;
+  }
+  return <CityChartPanel state={state} name={row ? nameOf(row) : state.display_name} unit={unit} />;
+}
+
+export function ChartTile({ place }: { place: number }) {
+  const { t } = useTranslation("terminal");
+  const { arrangement } = useTerminal();
+  const city = useArrangement((kept) => kept.slots[place] ?? null);
+  const isActive = useArrangement((kept) => kept.active === place);
+  const [picking, setPicking] = useState(false);
+  const view = useCityView(city ?? "");
+  const pick = (next: string | null) => {
+    arrangement.setState((kept) => withCity(kept, place, next));
+    setPicking(false);
+  };
+  const activate = () => {
+    if (!isActive) arrangement.setState({ active: place });
+  };
+  return (
+    <section
+      className="tile"
+      data-active={isActive}
+      data-city={city ?? ""}
+      aria-label={city ? t("tile.label", { city }) : t("tile.empty_place")}
+      onPointerDown={activate}
+      onFocusCapture={activate}
+    >
+      {city ? (
+        <>
+          <TileHeader
+            city={city}
+            view={view}
+            picking={picking}
+            onPick={() => setPicking(!picking)}
+            onClear={() => pick(null)}
+          />
+          {picking ? <CityPicker onPick={pick} onClose={() => setPicking(false)} /> : null}
+          <Body key={city} city={city} view={view} />
+        </>
+      ) : (
+        <div className="tile__free">
+          <p className="dim">{t("tile.choose")}</p>
+          {picking ? (
+            <CityPicker onPick={pick} onClose={() => setPicking(false)} />
+          ) : (
+            <button type="button" className="button" onClick={() => setPicking(true)}>
+              {t("tile.choose_button")}
+            </button>
+          )}
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,26 @@
+/** How old a reading is, in the terms of its source; counts up while one looks. */
+import { useTranslation } from "react-i18next";
+import { type Freshness, freshnessOf } from "../data/freshness";
+import { ageText } from "./age";
+import { useNow } from "./use_now";
+
+const KIND: Readonly<Record<Freshness, string>> = {
+  fresh: "badge--ok",
+  expected_wait: "badge--ok",
+  delayed: "badge--warn",
+  stale: "badge--bad",
+  unknown: "",
+};
+
+export function FreshnessBadge({ source, observed_ms }: { source: string | null; observed_ms: number | null }) {
+  const { t } = useTranslation("terminal");
+  const now_ms = useNow();
+  const state = freshnessOf(source, observed_ms, now_ms);
+  const age = observed_ms === null ? "" : ` · ${ageText(t, now_ms - observed_ms)}`;
+  return (
+    <span className={`badge ${KIND[state]}`} data-freshness={state} title={t(`freshness.${state}_hint`)}>
+      {t(`freshness.${state}`)}
+      {age}
+    </span>
+  );
+}
