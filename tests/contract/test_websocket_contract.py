@@ -83,7 +83,7 @@ async def test_first_frame_names_epoch_and_heads(live: Live) -> None:
 
 
 async def test_subscriber_gets_each_event_as_it_was_stored(live: Live) -> None:
-    """The frame of contracts §5; the log's body is its `data`, unchanged."""
+    """S30, the frame of contracts §5; the log's body is its `data`, unchanged."""
     async with open_socket(live) as client:
         answer = await client.subscribe("earth_updates")
         assert answer == {"type": "subscribed", "channels": ["earth_updates"], "heads": {"earth_updates": 0}}
@@ -269,7 +269,7 @@ async def test_socket_that_reads_late_gets_every_event_in_order() -> None:
 
 
 async def test_job_rows_come_whole_then_only_when_changed() -> None:
-    """S41, S42: the active set at subscription, then changes, at most four a second per job."""
+    """S46: the active set at subscription, then changes, at most four a second per job."""
     clock = ManualClock(datetime(2026, 5, 1, tzinfo=UTC))
     async with live_server(clock=clock) as live, open_socket(live) as client:
         live.board.jobs = {1: a_job(1), 2: a_job(2, status=JobStatus.QUEUED)}

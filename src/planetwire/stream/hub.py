@@ -15,6 +15,7 @@ from planetwire.log import get_logger
 from planetwire.model import LogEvent, ResyncReason
 from planetwire.ports import Clock, EventLog, FrameSink
 from planetwire.stream.log_reader import LogReader
+from planetwire.stream.rings import Rings, own_topic
 from planetwire.stream.stalls import Stalls
 from planetwire.stream.subscriber import Subscriber
 from planetwire.stream.topic import PAGE_FRAMES, RING_BYTES, RING_FRAMES, Topic, cut_page, new_chunks, ring_page
@@ -22,11 +23,6 @@ from planetwire.stream.topic import PAGE_FRAMES, RING_BYTES, RING_FRAMES, Topic,
 log = get_logger()
 
 SWEEP_S = 1.0  # how often stalled readers are looked for
-
-
-def own_topic(event: LogEvent) -> str:
-    """The event's own topic."""
-    return event.topic
 
 
 class Hub:
@@ -49,12 +45,8 @@ class Hub:
     ) -> None:
         self._log = event_log
         self._encode = encode
-        self._topic_of = topic_of
         self._clock = clock
-        self._ring = (ring_frames, ring_bytes)
-        self._topics: dict[str, Topic] = {}
-        self._base: int | None = None  # rings hold everything above it; None until the log or a publish told
-        self._head = 0
+        self._rings = Rings(encode, topic_of, max_frames=ring_frames, max_bytes=ring_bytes)
         self._subscribers: set[Subscriber] = set()
         self._ahead: set[Subscriber] = set()  # their cursor is committed, but not yet fanned out
         self._full = Stalls(clock.monotonic, stall_s)
@@ -74,7 +66,7 @@ class Hub:
     @property
     def head(self) -> int:
         """The latest revision fanned out here."""
-        return self._head
+        return self._rings.head
 
     @property
     def connections(self) -> int:
@@ -93,11 +85,9 @@ class Hub:
 
         Idempotent. Whoever follows the log for this hub begins there, else what lies between would reach nobody.
         """
-        if self._base is None:
-            head = await self._log.head()
-            if self._base is None:  # a publish may have come meanwhile
-                self._base = self._head = head
-        return self._head
+        if not self._rings.begun:
+            self._rings.begin(await self._log.head())
+        return self.head
 
     async def run(self) -> None:
         """Cut stalled readers, until cancelled."""
@@ -118,36 +108,31 @@ class Hub:
 
     def publish(self, events: Sequence[LogEvent]) -> None:
         """Hand out committed events, in revision order. What is not above the head was seen before: ignored."""
-        if events and self._base is None:
-            self._base = self._head = events[0].revision - 1
-        for chunk in new_chunks(events, self._head):
+        if events:
+            self._rings.begin(events[0].revision - 1)
+        for chunk in new_chunks(events, self.head):
             if len(chunk) == 1:
                 self._deliver_one(chunk[0])
             else:
                 self._deliver_many(chunk)
-        for subscriber in [each for each in self._ahead if each.at <= self._head]:
+        for subscriber in [each for each in self._ahead if each.at <= self.head]:
             self._ahead.discard(subscriber)
             self._pump(subscriber)
 
-    def _keep(self, event: LogEvent) -> tuple[Topic, bytes]:
-        frame = self._encode(event)
-        topic = self._topic(self._topic_of(event), self._head)
-        topic.add(event.revision, frame)
-        self._head = event.revision
-        return topic, frame
-
     def _deliver_one(self, event: LogEvent) -> None:
-        topic, frame = self._keep(event)
-        frames = [frame]
+        topic, frame = self._rings.keep(event)
         self.delivered += len(topic.live)
         for subscriber in tuple(topic.live):  # a full sink leaves the set from within
-            self._write(subscriber, frames)
+            try:
+                subscriber.sink.write(frame)
+            except Exception as error:
+                self._broken(subscriber, error)
 
     def _deliver_many(self, chunk: Sequence[LogEvent]) -> None:
         """One write per subscriber, whatever the number of its events; all are kept before the first write."""
         frames: dict[Subscriber, list[bytes]] = {}
         for event in chunk:
-            topic, frame = self._keep(event)
+            topic, frame = self._rings.keep(event)
             for subscriber in topic.live:
                 frames.setdefault(subscriber, []).append(frame)
         for subscriber, mine in frames.items():
@@ -156,27 +141,20 @@ class Hub:
 
     def _write(self, subscriber: Subscriber, frames: list[bytes]) -> None:
         try:
-            if len(frames) == 1:
-                subscriber.sink.write(frames[0])
-            else:
-                subscriber.sink.write_many(frames)
-        except Exception as error:  # one broken transport must not cost the others their event
-            log.warning("stream.sink.failed", error=repr(error))
-            self._drop(subscriber)
+            subscriber.sink.write_many(frames)
+        except Exception as error:
+            self._broken(subscriber, error)
 
-    def _topic(self, name: str, head: int) -> Topic:
-        topic = self._topics.get(name)
-        if topic is None:
-            frames, size = self._ring
-            topic = Topic(name, head, self._base or 0, max_frames=frames, max_bytes=size)
-            self._topics[name] = topic
-        return topic
+    def _broken(self, subscriber: Subscriber, error: Exception) -> None:
+        """One broken transport must not cost the others their event."""
+        log.warning("stream.sink.failed", error=repr(error))
+        self._drop(subscriber)
 
     # --- where a connection begins
 
     def heads(self, topics: Sequence[str]) -> Mapping[str, int]:
         """Per topic at least its latest fanned-out revision, and at most `head`."""
-        return {name: self._topics[name].head if name in self._topics else self._head for name in topics}
+        return self._rings.heads(topics)
 
     async def locate(
         self, topics: Sequence[str], since: tuple[str | None, int] | None, limit: int
@@ -188,18 +166,18 @@ class Hub:
         epoch, revision = since
         if epoch is not None and epoch != self.epoch:
             return ResyncReason.EPOCH_CHANGED
-        if revision <= self._head and max(self.heads(topics).values()) <= revision:
+        if revision <= self.head and max(self.heads(topics).values()) <= revision:
             return revision  # an old cursor without a newer event is no gap
         reason = await self._reader.why_not(topics, revision, limit)
         return revision if reason is None else reason
 
     async def _learn(self, topics: Sequence[str]) -> None:
         await self.start()
-        missing = [name for name in topics if name not in self._topics]
+        missing = self._rings.unknown(topics)
         known = await self._reader.heads(missing) if missing else None
         if known is not None:
-            for name in missing:  # committed but not yet fanned out: `head` is as good a bound (see the port)
-                self._topic(name, min(known.get(name, 0), self._head))
+            for name in missing:  # committed but not yet fanned out: our head is as good a bound (see the port)
+                self._rings.topic(name, known.get(name, 0))
 
     @staticmethod
     def _behind(topics: Sequence[Topic], revision: int) -> list[Topic]:
@@ -208,8 +186,8 @@ class Hub:
     def join(self, topics: Sequence[str], start: int | ResyncReason | None, sink: FrameSink) -> Subscriber:
         """See the port. The topics are those given to `locate`."""
         reason = start if isinstance(start, ResyncReason) else None
-        at = start if isinstance(start, int) else self._head
-        subscriber = Subscriber(self, [self._topic(name, self._head) for name in topics], sink, at, reason)
+        at = start if isinstance(start, int) else self.head
+        subscriber = Subscriber(self, [self._rings.topic(name) for name in topics], sink, at, reason)
         self._subscribers.add(subscriber)
         return subscriber
 
@@ -225,7 +203,7 @@ class Hub:
 
     def _pump(self, subscriber: Subscriber) -> None:
         while not (subscriber.paused or subscriber.closed or subscriber.reading or subscriber.live):
-            if subscriber.at > self._head:
+            if subscriber.at > self.head:
                 self._ahead.add(subscriber)
                 return
             behind = self._behind(subscriber.topics, subscriber.at)
@@ -234,7 +212,7 @@ class Hub:
             elif any(subscriber.at < topic.floor for topic in behind):
                 self._read_log(subscriber, [topic.name for topic in behind])
             else:
-                frames, subscriber.at = ring_page(behind, subscriber.at, self._head)
+                frames, subscriber.at = ring_page(behind, subscriber.at, self.head)
                 self._write_page(subscriber, frames)
 
     def _write_page(self, subscriber: Subscriber, frames: list[bytes]) -> None:
@@ -257,7 +235,7 @@ class Hub:
         task.add_done_callback(self._tasks.discard)
 
     async def _page(self, subscriber: Subscriber, topics: list[str]) -> None:
-        head = self._head  # committed before the read, so the read saw all up to it
+        head = self.head  # committed before the read, so the read saw all up to it
         found = await self._reader.page(topics, subscriber.at)
         subscriber.reading = False
         if subscriber.closed:
@@ -278,7 +256,7 @@ class Hub:
             return
         if not subscriber.replaying and reason is not ResyncReason.REPLAY_FAILED:
             reason = ResyncReason.SLOW_CONSUMER
-        subscriber.at = self._head
+        subscriber.at = self.head
         subscriber.replaying = False
         self._resync(subscriber, reason)
 
@@ -291,7 +269,7 @@ class Hub:
     def paused(self, subscriber: Subscriber) -> None:
         """The sink is full. All up to the head is in it, so the head is the cursor of one who was live."""
         if subscriber.live:
-            subscriber.at = self._head
+            subscriber.at = self.head
             self._leave(subscriber)
             self.lagged += 1
         self._full.add(subscriber)
@@ -299,7 +277,7 @@ class Hub:
     def sweep(self) -> None:
         """Cut whoever took nothing for `stall_s`."""
         for subscriber in self._full.stalled():
-            log.info("stream.subscriber.cut", cursor=subscriber.at, head=self._head)
+            log.info("stream.subscriber.cut", cursor=subscriber.at, head=self.head)
             self._drop(subscriber)
 
     def _drop(self, subscriber: Subscriber) -> None:
@@ -316,7 +294,7 @@ class Hub:
     def left(self, subscriber: Subscriber) -> None:
         """Closed by its connection."""
         if subscriber.live:
-            subscriber.at = self._head
+            subscriber.at = self.head
             self._leave(subscriber)
         self._subscribers.discard(subscriber)
         self._full.discard(subscriber)
