@@ -48,13 +48,14 @@ class Installation:
         """Start and wait for the printed address."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PLANETWIRE_")}
         environment |= {"PLANETWIRE_DATA_DIR": str(self.data_dir), "PLANETWIRE_PORT": "0"} | self.environment
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "planetwire", *self.command],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=(self.data_dir.parent / f"{self.data_dir.name}.log").open("ab"),
-            text=True,
-        )
+        with (self.data_dir.parent / f"{self.data_dir.name}.log").open("ab") as log_file:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "planetwire", *self.command],
+                env=environment,
+                stdout=subprocess.PIPE,
+                stderr=log_file,
+                text=True,
+            )
         assert self.process.stdout is not None
         self.login_url = self.process.stdout.readline().strip()
         assert self.login_url, f"did not start:\n{self.log()[-3000:]}"

@@ -1,1 +1,1 @@
-"""A separate program: simulated feeds in the real formats over loopback HTTP. The product never imports it."""
+"""A separate program: simulated feeds in the real formats over loopback HTTP. No stage imports it."""

@@ -166,17 +166,21 @@ def _end(process: subprocess.Popen[str]) -> None:
 def _wait_ready(supervisor: Supervisor, address: Address) -> None:
     deadline = time.monotonic() + READY_TIMEOUT_S
     while not supervisor.stopping:
-        if _ready(address):
+        missing = _not_ready(address)
+        if missing is None:
             return
         if time.monotonic() > deadline:
-            raise SetupError(f"the web process did not become ready within {READY_TIMEOUT_S:g} s; see the log above")
+            raise SetupError(f"the web process did not become ready within {READY_TIMEOUT_S:g} s: {missing}")
         supervisor.turn(0.1)
 
 
-def _ready(address: Address) -> bool:
+def _not_ready(address: Address) -> str | None:
+    """What /readyz says is missing, None when all is well."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never through a proxy of the environment
     try:
-        with opener.open(f"{address.url}/readyz", timeout=PROBE_TIMEOUT_S) as answer:
-            return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError, TimeoutError):
-        return False
+        with opener.open(f"{address.url}/readyz", timeout=PROBE_TIMEOUT_S):
+            return None
+    except urllib.error.HTTPError as error:
+        return str(json.loads(error.read())["checks"])
+    except (urllib.error.URLError, OSError, TimeoutError) as error:
+        return f"{address.url} does not answer ({error})"

@@ -115,7 +115,7 @@ async def _serve_until_told(server: uvicorn.Server, sock: socket.socket, web: wi
         plain_exit(number, frame)
         told.set()
 
-    server.handle_exit = handle_exit  # type: ignore[method-assign]
+    server.handle_exit = handle_exit  # type: ignore[method-assign,assignment]
     serving = asyncio.ensure_future(server.serve(sockets=[sock]))
     serving.add_done_callback(lambda _: told.set())
     await told.wait()
