@@ -8,6 +8,7 @@ from collections import defaultdict
 from itertools import pairwise
 
 import pytest
+from structlog.testing import capture_logs
 
 from ledger_tools import ALL_TYPES, claim_one, queue_on, wish
 from planetwire.jobs.jobs_postgres import PostgresJobQueue
@@ -42,7 +43,10 @@ async def test_eight_claimers_never_overlap_on_a_source_and_keep_its_order(pg_po
     )
     queue = queue_on(pg_pool)
     events: list[tuple[str, str, int]] = []
-    await asyncio.gather(*(_drain(queue, pg_pool, f"w{n}", events) for n in range(CLAIMERS)))
+    with capture_logs() as logs:
+        await asyncio.gather(*(_drain(queue, pg_pool, f"w{n}", events) for n in range(CLAIMERS)))
+    # The index is the law, but claims never meet it: they keep out of each other's way before.
+    assert [entry for entry in logs if entry["event"] == "data_job.claim.repeated"] == []
 
     rows = await pg_pool.fetch("select * from collection_tasks")
     assert {row["status"] for row in rows} == {"completed"} and {row["attempts"] for row in rows} == {1}
@@ -63,6 +67,34 @@ async def test_eight_claimers_never_overlap_on_a_source_and_keep_its_order(pg_po
             open_sources.add(source)
         else:
             open_sources.discard(source)
+
+
+async def test_a_job_that_was_cancelled_while_claims_were_under_way_is_never_run(pg_pool: Pool) -> None:
+    """S48, Q17: each job is either claimed or cancelled out of the queue, never both."""
+    await pg_pool.execute(
+        """insert into collection_tasks (task_type, source)
+           select case when n % 3 = 0 then 'clear_cache' else 'collect' end, 's' || n from generate_series(1, 300) n"""
+    )
+    queue = queue_on(pg_pool)
+    ids = [row["id"] for row in await pg_pool.fetch("select id from collection_tasks order by id")]
+    out_of_queue: set[int] = set()
+
+    async def cancel_all() -> None:
+        for task_id in ids:
+            if (await queue.cancel(task_id)).status is JobStatus.CANCELLED:
+                out_of_queue.add(task_id)
+
+    claimed: set[int] = set()
+
+    async def claim_all(name: str) -> None:
+        while await pg_pool.fetchval("select count(*) from collection_tasks where status = 'queued'"):
+            claimed.update(lease.job.id for lease in await queue.claim(name, ALL_TYPES, 3))
+
+    await asyncio.gather(cancel_all(), *(claim_all(f"w{n}") for n in range(4)))
+    assert claimed and out_of_queue and not claimed & out_of_queue
+    assert claimed | out_of_queue == set(ids)
+    started = await pg_pool.fetch("select id from collection_tasks where attempts > 0")
+    assert {row["id"] for row in started} == claimed
 
 
 async def test_one_claim_never_takes_two_jobs_of_a_source(pg_pool: Pool) -> None:
@@ -113,6 +145,18 @@ async def test_a_head_that_somebody_holds_is_not_passed_by_the_next_in_line(pg_p
         await other.execute("select from collection_tasks where id = $1 for update", first.id)
         assert await queue.claim("w1", ALL_TYPES, 10) == []
     assert (await claim_one(queue)).job.id == first.id
+
+
+async def test_a_more_urgent_job_that_comes_during_a_claim_of_its_source_waits_for_the_next(pg_pool: Pool) -> None:
+    """S38: the other claim is not committed, so the source looks free; its key tells that it is not."""
+    queue = queue_on(pg_pool)
+    first, _ = await queue.submit(wish())
+    async with pg_pool.acquire() as other, other.transaction():
+        rows = await other.fetch("select id from planet_claim_jobs('w1', $1, 1, interval '30 s')", ALL_TYPES)
+        assert [row["id"] for row in rows] == [first.id]
+        await queue.submit(wish(TaskType.CLEAR_DATA, priority=1))
+        assert await asyncio.wait_for(queue.claim("w2", ALL_TYPES, 10), 5) == []
+    assert await queue.claim("w2", ALL_TYPES, 10) == []
 
 
 async def test_a_source_that_waits_behind_a_busy_one_with_many_jobs_is_found(pg_pool: Pool) -> None:

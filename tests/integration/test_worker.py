@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -219,6 +219,49 @@ async def test_a_cancelled_worker_leaves_no_task_and_no_running_row(pg_pool: Poo
         await task
     assert asyncio.all_tasks() == before
     assert await pg_pool.fetchval("select count(*) from collection_tasks where status = 'running'") == 0
+
+
+class _HeldFinish:
+    """A queue whose ends reach us late: they are committed, but the answer is on its way."""
+
+    def __init__(self, queue: PostgresJobQueue) -> None:
+        self._queue = queue
+        self.committed = asyncio.Event()
+        self.answer = asyncio.Event()
+        self.looks = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._queue, name)
+
+    async def finish(self, *arguments: Any, **named: Any) -> bool:
+        written = await self._queue.finish(*arguments, **named)
+        self.committed.set()
+        await self.answer.wait()
+        return written
+
+    async def look(self, leases: Sequence[Lease]) -> Any:
+        self.looks += self.committed.is_set()
+        return await self._queue.look(leases)
+
+
+async def test_a_job_whose_end_is_being_written_is_not_taken_for_lost(pg_pool: Pool) -> None:
+    """Its row is final before we hear of it; a look in between must not interrupt the ending."""
+    queue = queue_on(pg_pool)
+    held = _HeldFinish(queue)
+    job, _ = await queue.submit(wish())
+    worker = Worker(held, held, {TaskType.COLLECT: Script(queue)}, MemoryWakeup(), SETTINGS, SystemClock())  # type: ignore[arg-type]
+    with capture_logs() as logs:
+        async with _running(worker):
+            await asyncio.wait_for(held.committed.wait(), 10)
+
+            async def looked_twice() -> bool:
+                return held.looks >= 2
+
+            await until(looked_twice)
+            held.answer.set()
+    ends = [entry["status"] for entry in logs if entry["event"] == "data_job.completed"]
+    assert ends == ["completed"]
+    assert await status_of(pg_pool, job.id) is JobStatus.COMPLETED
 
 
 class _HeldClaim:
