@@ -7,6 +7,12 @@ import time
 from datetime import UTC, datetime, timedelta
 
 
+def utc_text(at: datetime) -> str:
+    """An aware time as `2026-05-26T10:02:00Z`; milliseconds only when there are any."""
+    spec = "milliseconds" if at.microsecond else "seconds"
+    return at.astimezone(UTC).isoformat(timespec=spec).replace("+00:00", "Z")
+
+
 class SystemClock:
     """The machine's clock."""
 

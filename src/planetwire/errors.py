@@ -11,6 +11,7 @@ PlanetwireError
 ├── FeedError             –     an outside feed failed; the job ends failed or backs off, facts stay
 ├── SetupError            –     the installation cannot start as configured; the message says what to do
 └── BackendError          503   our own store or bus failed; retry later
+    └── LogWriteFailed    500   the event log did not take a write; nothing was broadcast
 """
 
 from __future__ import annotations
@@ -102,3 +103,10 @@ class BackendError(PlanetwireError):
 
     status = 503
     code = "backend_unavailable"
+
+
+class LogWriteFailed(BackendError):
+    """The event log did not take a write: nothing of it was stored and nothing was broadcast."""
+
+    status = 500
+    code = "log_write_failed"

@@ -1,0 +1,101 @@
+"""What is known of each source of city observations: how often it reports, when it counts as late, its series.
+
+A series is one curve of a chart. Sources never share one: where two feed the same `series_key`, the pair is the key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+DEFAULT_SOURCE = "weather"
+
+
+class Series(StrEnum):
+    """What a reading stands for. `reference` is shown beside the others and never counts for the headline."""
+
+    AIRPORT_PRIMARY = "airport_primary"
+    SETTLEMENT = "settlement"
+    METAR = "metar"
+    REFERENCE = "reference"
+    RUNWAY = "runway"
+
+
+# Series whose readings may be the current temperature and the high of the day.
+HEADLINE_SERIES = (Series.AIRPORT_PRIMARY, Series.SETTLEMENT, Series.METAR, Series.RUNWAY)
+PLATE_PREFIX = "runway:"  # history key of one runway's own curve: `runway:17L/35R`; no headline
+
+
+class Freshness(StrEnum):
+    """How old the newest reading is, in the terms of its source."""
+
+    FRESH = "fresh"
+    EXPECTED_WAIT = "expected_wait"
+    DELAYED = "delayed"
+    STALE = "stale"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProfile:
+    """`cadence_s` is how often the source sends; the others are bounds on the age of its newest reading."""
+
+    cadence_s: int
+    native_s: int
+    fresh_s: int
+    grace_s: int
+    stale_s: int
+
+    def freshness(self, age_s: float | None) -> Freshness:
+        """State of a reading of this age; None (no time known) is `unknown`."""
+        if age_s is None:
+            return Freshness.UNKNOWN
+        if age_s <= self.fresh_s:
+            return Freshness.FRESH
+        if age_s <= self.native_s + self.grace_s:
+            return Freshness.EXPECTED_WAIT
+        return Freshness.DELAYED if age_s <= self.stale_s else Freshness.STALE
+
+
+_ROUTINE = SourceProfile(600, 600, 900, 600, 2700)
+_METAR = SourceProfile(1800, 900, 600, 900, 3600)
+_QUARTER_HOUR = SourceProfile(900, 900, 900, 900, 3600)
+_MINUTE = SourceProfile(60, 60, 180, 180, 900)
+
+_PROFILES = {
+    "amos": _MINUTE,
+    "amsc_awos": SourceProfile(60, 180, 180, 180, 900),
+    "cowin_obs": _MINUTE,
+    "singapore_mss": SourceProfile(60, 600, 900, 600, 2700),
+    "madis_hfmetar": SourceProfile(300, 900, 600, 900, 3600),
+    "mgm": SourceProfile(300, 900, 900, 900, 3600),
+    "ncm": SourceProfile(600, 900, 900, 900, 3600),
+    "aeroweb": _QUARTER_HOUR,
+    "metar": _METAR,
+    "awc_metar": _METAR,
+    "noaa": _METAR,
+}
+
+_METAR_SOURCES = frozenset({"metar", "awc_metar"})
+_RUNWAY_SOURCES = frozenset({"amos", "amsc_awos"})
+_REFERENCE_SOURCES = frozenset({"cowin_obs"})
+
+
+def profile(source: str) -> SourceProfile:
+    """The source's profile; that of a ten-minute station when it is not known."""
+    return _PROFILES.get(source, _ROUTINE)
+
+
+def default_series(source: str, settlement_source: str) -> Series:
+    """The series of a reading that names none, in a city settled by `settlement_source`.
+
+    METAR sources → `metar`; the city's settlement source, or one called `settlement` → `settlement`; runway
+    sensors → `runway`; sensors beside the airport → `reference`; anything else → `airport_primary`.
+    """
+    if source in _METAR_SOURCES:
+        return Series.METAR
+    if source in ("settlement", settlement_source):
+        return Series.SETTLEMENT
+    if source in _RUNWAY_SOURCES:
+        return Series.RUNWAY
+    return Series.REFERENCE if source in _REFERENCE_SOURCES else Series.AIRPORT_PRIMARY

@@ -1,0 +1,89 @@
+"""SQLite for asyncio: connections with our pragmas, and a few reading threads so that no query holds the loop.
+
+Writing has one owner, `facts/observations_sqlite.py`; whoever reads has connections that refuse to write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+from planetwire.errors import BackendError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+READ_THREADS = 2
+READ_TIMEOUT_S = 15.0  # waiting for a thread included; a read that takes longer is a fault
+BUSY_TIMEOUT_S = 5.0  # how long a statement waits for another process's lock
+
+
+def connect(path: Path, *, read_only: bool = False, busy_timeout_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
+    """A connection in autocommit mode, usable from any one thread at a time. Raises sqlite3.Error."""
+    mode = "rw" if read_only else "rwc"  # a reader of a WAL file must be able to open its -shm
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode={mode}",
+        uri=True,
+        isolation_level=None,
+        timeout=busy_timeout_s,
+        check_same_thread=False,
+    )
+    try:
+        connection.execute("pragma query_only = on" if read_only else "pragma journal_mode = wal")
+        connection.execute("pragma synchronous = full")  # an acknowledged revision survives a power cut
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+class ReadPool:
+    """Runs functions of (connection, …) in its threads, each with a connection of its own."""
+
+    def __init__(self, path: Path, *, threads: int = READ_THREADS, timeout_s: float = READ_TIMEOUT_S) -> None:
+        self._path = path
+        self._timeout_s = timeout_s
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="sqlite-read")
+        self._local = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+        self._closed = False
+
+    async def run(self, read: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """What `read` returns, run in one transaction so that all its statements see the same state.
+
+        Raises BackendError when SQLite fails, when the wait is too long, or after `aclose`.
+        """
+        if self._closed:
+            raise BackendError("the observation store is closed")
+        try:
+            work = asyncio.get_running_loop().run_in_executor(self._executor, self._read, read, args, kwargs)
+            return await asyncio.wait_for(work, self._timeout_s)
+        except (sqlite3.Error, TimeoutError) as error:
+            raise BackendError(f"reading the observation store: {error!r}") from error
+
+    def _read(self, read: Callable[..., R], args: tuple[object, ...], kwargs: dict[str, object]) -> R:
+        connection = self._connection()
+        connection.execute("begin")
+        try:
+            return read(connection, *args, **kwargs)
+        finally:
+            connection.execute("rollback")
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = connect(self._path, read_only=True)
+            self._opened.append(connection)
+        return connection
+
+    async def aclose(self) -> None:
+        """Finish what runs, then close. Twice is the same as once."""
+        self._closed = True
+        await asyncio.to_thread(self._executor.shutdown)
+        while self._opened:
+            self._opened.pop().close()
