@@ -1,0 +1,57 @@
+"""A stored patch as the bytes that go on the wire, and the hash by which a repeated patch is known. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+
+import orjson
+
+from planetwire.model import Json, ObservationPatch
+
+TYPE = "city_observation_patch.v1"
+SCHEMA_TYPE = "city_observation_patch"
+SCHEMA_VERSION = 1
+
+# What the sender said. The other payload keys depend on when we were told, so a retry would differ in them.
+CONTENT_KEYS = ("temp", "max_so_far", "station_code", "station_label", "series_key", "unit", "runway_points")
+# Payload keys that are repeated at the top level of an event.
+TIME_KEYS = (
+    "observed_at_utc",
+    "observed_at_local",
+    "city_local_date",
+    "city_timezone",
+    "city_utc_offset_seconds",
+    "source_cadence_sec",
+    "received_at_utc",
+    "latency_sec",
+)
+
+
+def content_hash(patch: ObservationPatch) -> bytes:
+    """16 bytes over what the sender said; city, source and observation time are compared beside it."""
+    content = [patch.payload.get(key) for key in CONTENT_KEYS]
+    return hashlib.blake2b(orjson.dumps(content), digest_size=16).digest()
+
+
+def obs_time_text(patch: ObservationPatch) -> str | None:
+    """`2026-05-26T10:02:00Z`, or None when the sender gave no time."""
+    return None if patch.obs_time is None else patch.payload["observed_at_utc"]
+
+
+def wire_body(patch: ObservationPatch, revision: int, prev_revision: int, epoch: str, *, is_latest: bool) -> bytes:
+    """The event as JSON. `is_latest`: no headline reading of the city stored so far is newer."""
+    event: Json = {
+        "type": TYPE,
+        "schema_type": SCHEMA_TYPE,
+        "schema_version": SCHEMA_VERSION,
+        "revision": revision,
+        "prev_revision": prev_revision,
+        "epoch": epoch,
+        "city": patch.city,
+        "source": patch.source,
+        "obs_time": obs_time_text(patch),
+        "ts": patch.ts_ms,
+        "payload": {**patch.payload, "is_latest": is_latest},
+    }
+    event.update((key, patch.payload[key]) for key in TIME_KEYS if key in patch.payload)
+    return orjson.dumps(event)

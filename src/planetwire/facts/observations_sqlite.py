@@ -1,0 +1,283 @@
+"""The observation store on SQLite: history and patch event of a reading are one transaction.
+
+Revisions are drawn from AUTOINCREMENT's own counter under the write lock, so they rise in commit order, are never
+given out twice and never fall, whatever was pruned.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import secrets
+import sqlite3
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from planetwire.facts.observation_wire import (
+    SCHEMA_TYPE,
+    SCHEMA_VERSION,
+    content_hash,
+    obs_time_text,
+    wire_body,
+)
+from planetwire.facts.writer_sqlite import Writer
+from planetwire.log import get_logger
+from planetwire.migrate import migrate_sqlite
+from planetwire.model import Appended, Json, LogEvent, ObservationPatch
+from planetwire.observing import HEADLINE_SERIES
+from planetwire.pool_sqlite import BUSY_TIMEOUT_S, ReadPool
+from planetwire.ports import Clock
+from planetwire.sql import queries_beside
+
+log = get_logger()
+Q = queries_beside(__file__)
+
+EPOCH_ALPHABET = string.ascii_lowercase + string.digits
+EPOCH_CHARS = 12
+HISTORY_DAYS = 14
+KEY_HOURS = 49  # a reading is refused when 48 h old, so its key is of no use later
+UNTIMED_RETRY_MS = 60_000  # a reading without a time repeats the last one only if it comes that soon
+PRUNE_EVERY_S = 60.0
+PRUNE_EVERY_WRITES = 500
+PRUNE_CHUNK = 2_000  # events and keys that one transaction drops: four times what was written in between
+PRUNE_READINGS_CHUNK = 20_000  # readings: a patch with all its runways writes seventeen
+PRUNE_CHUNKS_MAX = 500  # of one explicit run, and of the one at the start
+HEADLINE = orjson.dumps(HEADLINE_SERIES).decode()
+
+
+class SqliteObservationStore:
+    """Port ObservationStore. `on_committed` gets new events on the loop, in revision order, after their commit."""
+
+    epoch: str
+
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        *,
+        retention_s: float = 6 * 3600.0,
+        on_committed: Callable[[Sequence[LogEvent]], None] = lambda events: None,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+    ) -> None:
+        self.on_committed = on_committed
+        self._clock = clock
+        self._retention = timedelta(seconds=retention_s)
+        self._writer = Writer(path, busy_timeout_s=busy_timeout_s, on_committed=self._committed)
+        self._reads = ReadPool(path)
+        self._writes = 0
+        self._pruned_at_s = clock.monotonic()
+        self._pruning: asyncio.Task[int] | None = None
+
+    async def start(self) -> None:
+        """Open or create the file, bring its schema up to date, prune. Raises SetupError, BackendError."""
+        self.epoch = await self._writer.start(_prepare)
+        await self.prune()
+
+    # --- writing
+
+    async def append(self, patches: Sequence[ObservationPatch]) -> Sequence[Appended]:
+        """See the port. Patches of one call are one unit; calls that wait together share one flush to disk."""
+        if not patches:
+            return []
+        unit = functools.partial(_append, epoch=self.epoch, patches=patches)
+        appended = await self._writer.run(unit, weight=len(patches))
+        self._writes += len(patches)
+        self._prune_when_due()
+        return appended
+
+    def _committed(self, results: Sequence[Any]) -> None:
+        events = [a.event for result in results if isinstance(result, list) for a in result if a.event is not None]
+        if events:
+            self.on_committed(events)
+
+    def _prune_when_due(self) -> None:
+        now_s = self._clock.monotonic()
+        due = self._writes >= PRUNE_EVERY_WRITES or now_s - self._pruned_at_s >= PRUNE_EVERY_S
+        if due and (self._pruning is None or self._pruning.done()):
+            self._noted_prune(now_s)
+            self._pruning = asyncio.create_task(self._writer.run(self._prune_unit()))
+            self._pruning.add_done_callback(_log_failure)
+
+    def _noted_prune(self, now_s: float) -> None:
+        self._writes, self._pruned_at_s = 0, now_s
+
+    def _prune_unit(self) -> Callable[[sqlite3.Connection], int]:
+        return functools.partial(_prune_chunk, now=self._clock.now(), retention=self._retention)
+
+    async def prune(self) -> int:
+        """See the port; in chunks, so that appends come in between."""
+        self._noted_prune(self._clock.monotonic())
+        total = 0
+        for _ in range(PRUNE_CHUNKS_MAX):
+            pruned = await self._writer.run(self._prune_unit())
+            total += pruned
+            if pruned < PRUNE_CHUNK:
+                break
+        return total
+
+    async def aclose(self) -> None:
+        """See the port."""
+        if self._pruning is not None:
+            await asyncio.wait([self._pruning])
+        await self._writer.aclose()
+        await self._reads.aclose()
+
+    # --- reading
+
+    async def history(self, city: str, since: datetime) -> Sequence[tuple[str, str, datetime, float]]:
+        """See the port."""
+        rows = await self._reads.run(_fetch, Q.history, (city, _ms(since)))
+        return [(series, source, _time(obs_ms), temp_c) for series, source, obs_ms, temp_c in rows]
+
+    async def latest(self, cities: Iterable[str] | None = None) -> Mapping[str, Sequence[Json]]:
+        """See the port."""
+        if cities is None:
+            rows = await self._reads.run(_fetch, Q.latest_all, ())
+        else:
+            rows = await self._reads.run(_fetch, Q.latest_of, (orjson.dumps(list(cities)).decode(),))
+        found: dict[str, list[Json]] = {}
+        for row in rows:
+            found.setdefault(row[0], []).append(_reading(row))
+        return found
+
+    async def highs(self, since: Mapping[str, datetime]) -> Mapping[str, tuple[float, datetime]]:
+        """See the port."""
+        return await self._reads.run(_highs, since)
+
+
+# --- in the writer's thread, inside its transaction --------------------------------------------------
+
+
+def _prepare(connection: sqlite3.Connection) -> str:
+    migrate_sqlite(connection)
+    connection.execute(Q.draw_epoch, ("".join(secrets.choice(EPOCH_ALPHABET) for _ in range(EPOCH_CHARS)),))
+    epoch: str = connection.execute(Q.epoch).fetchone()[0]
+    return epoch
+
+
+def _append(connection: sqlite3.Connection, *, epoch: str, patches: Sequence[ObservationPatch]) -> list[Appended]:
+    return [_append_one(connection, epoch, patch) for patch in patches]
+
+
+def _append_one(connection: sqlite3.Connection, epoch: str, patch: ObservationPatch) -> Appended:
+    key = _key(patch)
+    known = connection.execute(Q.find_key, key).fetchone()
+    if known and (patch.obs_time is not None or patch.ts_ms - known[1] <= UNTIMED_RETRY_MS):
+        return Appended(known[0], True, None)
+    if patch.obs_time is None:
+        connection.execute(Q.forget_untimed, key[:3])
+    revision = connection.execute(Q.head).fetchone()[0] + 1
+    event = _add_event(connection, epoch, patch, revision)
+    connection.execute(Q.add_key, (*key, revision, patch.ts_ms))
+    _put_readings(connection, patch, revision)
+    return Appended(revision, False, event)
+
+
+def _key(patch: ObservationPatch) -> tuple[str, str, str, int, bytes]:
+    obs_ms = 0 if patch.obs_time is None else _ms(patch.obs_time)
+    return patch.city, patch.source, patch.payload["series_key"], obs_ms, content_hash(patch)
+
+
+def _add_event(connection: sqlite3.Connection, epoch: str, patch: ObservationPatch, revision: int) -> LogEvent:
+    previous = connection.execute(Q.previous_revision, {"city": patch.city}).fetchone()[0]
+    newest_ms = connection.execute(Q.newest_headline, (patch.city, HEADLINE)).fetchone()[0]
+    is_headline = any(series in HEADLINE_SERIES for series, _ in patch.points)
+    body = wire_body(patch, revision, previous, epoch, is_latest=is_headline and _at_ms(patch) >= newest_ms)
+    created_at = _time(patch.ts_ms)
+    connection.execute(
+        Q.add_event,
+        (
+            revision, SCHEMA_TYPE, SCHEMA_VERSION, patch.city, patch.source, obs_time_text(patch),
+            body, _text(created_at), previous,
+        ),
+    )  # fmt: skip
+    return LogEvent(f"city:{patch.city}", revision, previous, body)
+
+
+def _put_readings(connection: sqlite3.Connection, patch: ObservationPatch, revision: int) -> None:
+    for series_key, temp_c in patch.points:
+        own = series_key == patch.payload["series_key"]
+        reading = {
+            "city": patch.city,
+            "series_key": series_key,
+            "source": patch.source,
+            "obs_time_ms": _at_ms(patch),
+            "temp_c": temp_c,
+            "max_so_far_c": patch.payload.get("max_so_far") if own else None,
+            "station_code": patch.payload.get("station_code"),
+            "station_label": patch.payload.get("station_label"),
+            "revision": revision,
+        }
+        connection.execute(Q.put_reading, reading)
+        connection.execute(Q.put_latest, reading)
+
+
+def _prune_chunk(connection: sqlite3.Connection, *, now: datetime, retention: timedelta) -> int:
+    """Events dropped; the mark of each city moves in the same transaction."""
+    events = (_text(now - retention), PRUNE_CHUNK)
+    connection.execute(Q.mark_pruned, events)
+    pruned = connection.execute(Q.prune_events, events).rowcount
+    connection.execute(Q.prune_history, (_ms(now - timedelta(days=HISTORY_DAYS)), PRUNE_READINGS_CHUNK))
+    connection.execute(Q.prune_keys, (_ms(now - timedelta(hours=KEY_HOURS)), PRUNE_CHUNK))
+    if pruned:
+        log.debug("facts.observation.pruned", events=pruned)
+    return pruned
+
+
+def _log_failure(task: asyncio.Task[int]) -> None:
+    if not task.cancelled() and task.exception() is not None:
+        log.warning("facts.observation.prune_failed", error=repr(task.exception()))
+
+
+# --- in a reading thread -----------------------------------------------------------------------------
+
+
+def _fetch(connection: sqlite3.Connection, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    return connection.execute(query, values).fetchall()
+
+
+def _highs(connection: sqlite3.Connection, since: Mapping[str, datetime]) -> dict[str, tuple[float, datetime]]:
+    found: dict[str, tuple[float, datetime]] = {}
+    for city, start in since.items():
+        row = connection.execute(Q.high, (city, _ms(start), HEADLINE)).fetchone()
+        if row is not None:
+            found[city] = (row[0], _time(row[1]))
+    return found
+
+
+def _reading(row: tuple[Any, ...]) -> Json:
+    return {
+        "series_key": row[1],
+        "source": row[2],
+        "obs_time": _time(row[3]),
+        "temp": row[4],
+        "max_so_far": row[5],
+        "station_code": row[6],
+        "station_label": row[7],
+        "revision": row[8],
+    }
+
+
+# --- times -------------------------------------------------------------------------------------------
+
+
+def _at_ms(patch: ObservationPatch) -> int:
+    """Where the reading lies in the curve: when it was observed, or accepted when nobody said."""
+    return patch.ts_ms if patch.obs_time is None else _ms(patch.obs_time)
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+def _time(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def _text(at: datetime) -> str:
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

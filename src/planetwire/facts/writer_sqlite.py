@@ -1,0 +1,197 @@
+"""One thread that writes to a SQLite file: what waits is committed together, so a flush to disk is shared.
+
+A unit of work is all or nothing; units of one commit do not depend on each other. Results are handed over on
+the event loop in commit order, first to the listener and then to those who wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from planetwire.errors import BackendError, LogWriteFailed, SetupError
+from planetwire.failpoint import failpoint
+from planetwire.log import get_logger
+from planetwire.pool_sqlite import connect
+
+log = get_logger()
+R = TypeVar("R")
+Work = Callable[[sqlite3.Connection], Any]
+
+GROUP_MAX = 200  # weight of one commit; a heavier unit is committed alone
+WAITING_MAX = 2_000  # units not yet committed; more are refused
+WRITE_TIMEOUT_S = 30.0
+CLOSE_TIMEOUT_S = 30.0
+
+
+@dataclass(slots=True)
+class _Unit:
+    work: Work
+    weight: int
+    done: asyncio.Future[Any]
+    result: Any = None
+    error: BaseException | None = None
+
+
+class Writer:
+    """Owns the only writing connection of a file. `on_committed` gets the results of each commit, on the loop."""
+
+    def __init__(self, path: Path, *, busy_timeout_s: float, on_committed: Callable[[Sequence[Any]], None]) -> None:
+        self._path = path
+        self._busy_timeout_s = busy_timeout_s
+        self._on_committed = on_committed
+        self._queue: SimpleQueue[_Unit | None] = SimpleQueue()
+        self._waiting = 0
+        self._closed = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._run, name="observation-writer", daemon=True)
+        self._connection: sqlite3.Connection | None = None
+
+    async def start(self, prepare: Callable[[sqlite3.Connection], R]) -> R:
+        """Open the file, run `prepare` on it, then take units. Raises SetupError when the file cannot be used."""
+        self._loop = asyncio.get_running_loop()
+        try:
+            result = await asyncio.to_thread(self._open, prepare)
+        except (sqlite3.Error, OSError) as error:
+            raise SetupError(f"the observation store {self._path} cannot be opened: {error}") from error
+        self._thread.start()
+        return result
+
+    def _open(self, prepare: Callable[[sqlite3.Connection], R]) -> R:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        connection = connect(self._path, busy_timeout_s=self._busy_timeout_s)
+        try:
+            result = prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        return result
+
+    async def run(self, work: Callable[[sqlite3.Connection], R], *, weight: int = 1) -> R:
+        """What `work` returned, once it is on disk. Cancelling the wait does not undo the work.
+
+        Raises LogWriteFailed when SQLite refused (nothing stored, or unknown after 30 s), BackendError
+        `overloaded` or after `aclose`.
+        """
+        if self._closed or self._loop is None:
+            raise BackendError("the observation store is closed")
+        if self._waiting >= WAITING_MAX:
+            raise BackendError("too many writes are waiting", code="overloaded")
+        unit = _Unit(work, weight, self._loop.create_future())
+        self._waiting += 1
+        self._queue.put(unit)
+        try:
+            result: R = await asyncio.wait_for(unit.done, WRITE_TIMEOUT_S)
+        except TimeoutError as error:
+            raise LogWriteFailed(f"the disk did not answer within {WRITE_TIMEOUT_S:.0f} s") from error
+        return result
+
+    async def aclose(self) -> None:
+        """Commit what was accepted, then close. Twice is the same as once."""
+        if not self._closed:
+            self._closed = True
+            self._queue.put(None)
+        if self._thread.ident is not None:
+            await asyncio.to_thread(self._thread.join, CLOSE_TIMEOUT_S)
+            await asyncio.sleep(0)  # the last results were handed over before the thread ended
+
+    # --- the thread
+
+    def _run(self) -> None:
+        going = True
+        while going:
+            units, going = self._gather()
+            if units:
+                self._commit(units)
+                self._hand_over(units)
+        if self._connection is not None:
+            self._connection.close()
+
+    def _gather(self) -> tuple[list[_Unit], bool]:
+        units: list[_Unit] = []
+        weight = 0
+        while weight < GROUP_MAX:
+            try:
+                unit = self._queue.get(block=not units)
+            except Empty:
+                break
+            if unit is None:
+                return units, False
+            units.append(unit)
+            weight += unit.weight
+        return units, True
+
+    def _commit(self, units: list[_Unit]) -> None:
+        try:
+            connection = self._connected()
+            connection.execute("begin immediate")
+            for unit in units:
+                self._apply(connection, unit)
+            failpoint("observations.commit.before")
+            connection.execute("commit")
+            failpoint("observations.commit.after")
+        except sqlite3.Error as error:
+            self._abandon(units, error)
+
+    def _apply(self, connection: sqlite3.Connection, unit: _Unit) -> None:
+        """One unit in a savepoint: its own mistake is its own; trouble with the file is everybody's."""
+        connection.execute("savepoint unit")
+        try:
+            unit.result = unit.work(connection)
+        except sqlite3.OperationalError:
+            raise
+        except Exception as error:
+            unit.error = error
+            connection.execute("rollback to unit")
+        connection.execute("release unit")
+
+    def _abandon(self, units: list[_Unit], error: sqlite3.Error) -> None:
+        log.error("facts.observation.write_failed", error=repr(error), units=len(units))
+        for unit in units:
+            unit.error = LogWriteFailed(f"the observation log did not take the write: {error}")
+        try:
+            if self._connection is not None and self._connection.in_transaction:
+                self._connection.execute("rollback")
+        except sqlite3.Error:
+            self._drop_connection()
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = connect(self._path, busy_timeout_s=self._busy_timeout_s)
+        return self._connection
+
+    def _drop_connection(self) -> None:
+        """The next commit opens a new one; SQLite rolls an unfinished transaction back by itself."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _hand_over(self, units: list[_Unit]) -> None:
+        assert self._loop is not None
+        try:
+            self._loop.call_soon_threadsafe(self._deliver, units)
+        except RuntimeError:  # the loop is gone; what was committed is found again from the file
+            log.warning("facts.observation.unheard", units=len(units))
+
+    # --- the loop again
+
+    def _deliver(self, units: list[_Unit]) -> None:
+        self._waiting -= len(units)
+        try:
+            self._on_committed([unit.result for unit in units if unit.error is None])
+        except Exception:
+            log.exception("facts.observation.listener_failed")
+        for unit in units:
+            if unit.done.done():
+                continue
+            if unit.error is None:
+                unit.done.set_result(unit.result)
+            else:
+                unit.done.set_exception(unit.error)

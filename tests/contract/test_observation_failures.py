@@ -1,0 +1,149 @@
+"""The observation store when the file cannot be written, when it is closed, and when an older program made it."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from fix_observations import START, Observations, open_observations, patch
+from planetwire.clock import ManualClock
+from planetwire.errors import BackendError, LogWriteFailed, SetupError
+from planetwire.model import LogEvent, ResyncReason
+
+TOPIC = ["city:seoul"]
+
+
+@contextmanager
+def file_size_limit(size_bytes: int) -> Iterator[None]:
+    """No file of this process may grow beyond this: the disk is full, as SQLite sees it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def wal_bytes(observations: Observations) -> int:
+    return observations.path.with_name(observations.path.name + "-wal").stat().st_size
+
+
+async def test_a_full_disk_refuses_the_write_and_the_store_recovers(observations: Observations) -> None:
+    """S190: nothing half stored, nothing broadcast, and the next write works."""
+    await observations.put("seoul", 20.0)
+    many = [patch(observations.clock, "seoul", n / 100, obs_time=None) for n in range(200)]
+    with file_size_limit(wal_bytes(observations) + 4_096), pytest.raises(LogWriteFailed) as caught:
+        await observations.store.append(many)
+    assert (caught.value.status, caught.value.code) == (500, "log_write_failed")
+    assert [event.revision for event in observations.heard] == [1]
+    assert [event.revision for event in await observations.log.page(TOPIC, 0, 500)] == [1]
+    assert len(await observations.store.history("seoul", START)) == 1
+    assert (await observations.put("seoul", 21.0)).revision == 2
+    assert [event.revision for event in observations.heard] == [1, 2]
+
+
+async def test_a_lock_held_elsewhere_refuses_the_write_and_the_store_recovers(observations: Observations) -> None:
+    """S190."""
+    other = sqlite3.connect(observations.path, isolation_level=None)
+    try:
+        other.execute("begin immediate")
+        with pytest.raises(LogWriteFailed):
+            await observations.put("seoul", 20.0)
+        assert observations.heard == []
+        assert await observations.log.head() == 0
+        other.execute("rollback")
+        assert (await observations.put("seoul", 20.0)).revision == 1
+    finally:
+        other.close()
+
+
+async def test_closing_finishes_what_was_accepted(observations: Observations) -> None:
+    """A write that was taken before the close is on disk after it."""
+    waiting = [asyncio.create_task(observations.put("seoul", n / 10, obs_time=None)) for n in range(50)]
+    await asyncio.sleep(0)
+    await observations.store.aclose()
+    assert [(await task).revision for task in waiting] == list(range(1, 51))
+    assert await observations.log.head() == 50
+    with pytest.raises(BackendError):
+        await observations.put("seoul", 1.0)
+    await observations.store.aclose()
+
+
+async def test_a_caller_that_gave_up_does_not_hide_the_event(observations: Observations) -> None:
+    """A client that disconnects after its patch was taken: the event is stored and broadcast all the same."""
+    task = asyncio.create_task(observations.put("seoul", 20.0))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (await observations.put("seoul", 21.0)).revision == 2
+    assert [event.revision for event in observations.heard] == [1, 2]
+
+
+async def test_a_listener_that_fails_does_not_fail_the_write(observations: Observations) -> None:
+    """The log decides; who listens can read it again."""
+
+    def broken(events: object) -> None:
+        raise RuntimeError("no hub")
+
+    observations.store.on_committed = broken
+    assert (await observations.put("seoul", 20.0)).revision == 1
+
+
+async def test_a_listener_hears_before_the_sender_is_answered(observations: Observations) -> None:
+    """S166: the answer to the sender means that the event is on its way."""
+    order: list[str] = []
+
+    def listen(events: list[LogEvent]) -> None:
+        order.append("heard")
+
+    observations.store.on_committed = listen  # type: ignore[assignment]
+    await observations.put("seoul", 20.0)
+    order.append("answered")
+    assert order == ["heard", "answered"]
+
+
+async def test_reads_after_the_close_say_so(observations: Observations) -> None:
+    """No crash, an error with a code."""
+    await observations.log.aclose()
+    with pytest.raises(BackendError):
+        await observations.log.head()
+
+
+async def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
+    """The start fails and says which file."""
+    path = tmp_path / "broken.db"
+    path.write_bytes(b"not a database, and long enough to be looked at closely" * 40)
+    with pytest.raises(SetupError, match=r"broken\.db"):
+        await open_observations(path, ManualClock(START))
+
+
+async def test_the_file_of_an_older_program_is_taken_over(tmp_path: Path) -> None:
+    """S114, S211: its events are of another shape, so cursors into them get a resync; revisions go on."""
+    path = tmp_path / "weather.db"
+    old = sqlite3.connect(path)
+    old.executescript(
+        """create table observation_patch_events (revision integer primary key autoincrement,
+            schema_type text not null, schema_version integer not null, city text not null, source text not null,
+            obs_time text, payload_json text not null, created_at text not null);
+        insert into observation_patch_events (schema_type, schema_version, city, source, payload_json, created_at)
+        values ('city_observation_patch', 1, 'seoul', 'amos', '{"temp": 1}', '2026-05-26T09:59:00Z');"""
+    )
+    old.close()
+    taken = await open_observations(path, ManualClock(START))
+    try:
+        assert await taken.log.head() == 1
+        assert await taken.log.check(TOPIC, 0, 100) is ResyncReason.REPLAY_WINDOW_EXCEEDED
+        assert await taken.log.check(TOPIC, 1, 100) is None
+        event = (await taken.put("seoul", 20.0)).event
+        assert event is not None
+        assert (event.revision, event.prev_revision) == (2, 1)
+    finally:
+        await taken.store.aclose()
+        await taken.log.aclose()
