@@ -1,0 +1,98 @@
+"""The route through which observations are pushed: one patch, or an array of them.
+
+One patch: 200 `{revision, duplicate}`, or a problem with the patch's code (400, 413). An array: 200 with one result
+a patch, refused ones among them, and 400 only when every patch was refused; the results are in that body too.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+
+import orjson
+from fastapi import APIRouter, Depends, Request, Response
+
+from planetwire.errors import InputError, TooLarge
+from planetwire.model import Json
+from planetwire.web import problems
+from planetwire.web.auth import Guard
+
+PATCH_MAX_BYTES = 16 * 1024
+BODY_MAX_BYTES = 2 * 1024 * 1024
+PATCHES_MAX = 500
+
+Accept = Callable[[Sequence[object]], Awaitable[Sequence[Json]]]
+
+
+def router(accept: Accept, guard: Guard) -> APIRouter:
+    """The ingest route. `accept` gives one result a patch, `{revision, duplicate}` or `{code, error}`."""
+    routes = APIRouter(dependencies=[Depends(guard.ingest)], tags=["terminal"])
+
+    @routes.post("/api/internal/collector-patch")
+    async def collector_patch(request: Request) -> Response:
+        """Take one observation patch or an array of up to 500."""
+        body = await read_body(request, BODY_MAX_BYTES)
+        patch = _parse(body)
+        if isinstance(patch, list):
+            return _many(await accept(_checked(patch)))
+        if len(body) > PATCH_MAX_BYTES:
+            raise TooLarge(f"a patch has at most {PATCH_MAX_BYTES} bytes, this one {len(body)}")
+        return _one((await accept([patch]))[0])
+
+    return routes
+
+
+async def read_body(request: Request, limit_bytes: int) -> bytes:
+    """The body, read no further than the limit. Raises TooLarge."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdigit() and int(declared) > limit_bytes:
+        raise TooLarge(f"the body has at most {limit_bytes} bytes")
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > limit_bytes:
+            raise TooLarge(f"the body has at most {limit_bytes} bytes")
+    return bytes(body)
+
+
+def _parse(body: bytes) -> object:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise InputError(f"not JSON: {error}", code="bad_json") from error
+
+
+def _checked(patches: list[object]) -> list[object]:
+    if not patches:
+        raise InputError("an empty array", code="no_patches")
+    if len(patches) > PATCHES_MAX:
+        raise TooLarge(f"at most {PATCHES_MAX} patches at once")
+    return patches
+
+
+def _one(result: Json) -> Response:
+    code = result.get("code")
+    if code == TooLarge.code:
+        raise TooLarge(result["error"])
+    if code is not None:
+        raise InputError(result["error"], code=code)
+    return _json(200, result)
+
+
+def _many(results: Sequence[Json]) -> Response:
+    rejected = sum("code" in result for result in results)
+    content = {
+        "results": results,
+        "accepted": len(results) - rejected,
+        "duplicates": sum(result.get("duplicate") is True for result in results),
+        "rejected": rejected,
+    }
+    if rejected < len(results):
+        return _json(200, content)
+    code = Counter(result["code"] for result in results).most_common(1)[0][0]
+    problem = {"type": "about:blank", "status": 400, "code": code, "title": "every patch was refused"}
+    return _json(400, problem | {"detail": results[0]["error"]} | content, problems.MEDIA_TYPE)
+
+
+def _json(status: int, content: Json, media_type: str = "application/json") -> Response:
+    return Response(orjson.dumps(content), status, media_type=media_type)
