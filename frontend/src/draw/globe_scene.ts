@@ -51,8 +51,8 @@ function dress(scene: Scene): void {
   scene.backgroundColor = Color.fromCssColorString("#05080b");
   const air = new SkyAtmosphere(Ellipsoid.WGS84);
   air.perFragmentAtmosphere = false;
-  air.saturationShift = -0.25;
-  air.brightnessShift = -0.35;
+  air.saturationShift = 0.1;
+  air.brightnessShift = -0.55;
   scene.skyAtmosphere = air;
   scene.fog.enabled = false;
   const control = scene.screenSpaceCameraController;

@@ -10,7 +10,9 @@ import type { Globe } from "../draw/globe";
 import type { PointId } from "../draw/globe_points";
 import { i18next } from "../i18n";
 import "../styles/earth.css";
+import { tabOf } from "../data/jobs_core";
 import { EarthCard } from "./EarthCard";
+import { ConnectionDot } from "./EarthConnection";
 import { EarthGlobe } from "./EarthGlobe";
 import { EarthHud } from "./EarthHud";
 import { EarthLayers } from "./EarthLayers";
@@ -18,7 +20,7 @@ import { readHidden } from "./earth_memory";
 import { JobPanel } from "./JobPanel";
 import { Notice as PageNotice } from "./Notice";
 import { dropToast, toastOnce } from "./toasts";
-import { EarthContext, layerTitle } from "./use_earth";
+import { EarthContext, layerTitle, useJobs } from "./use_earth";
 
 type Sheet = "layers" | "jobs" | null;
 
@@ -66,6 +68,26 @@ function useEarthStore(): EarthStore | null {
   return earth;
 }
 
+/** On a phone the panels are sheets; their tabs tell what matters while they are closed. */
+function SheetTabs({ sheet, onSheet }: { sheet: Sheet; onSheet: (sheet: Sheet) => void }) {
+  const { t } = useTranslation("earth");
+  const rows = useJobs((view) => view.rows);
+  const running = [...rows.values()].filter((row) => tabOf(row.status) === "running").length;
+  const toggle = (name: Exclude<Sheet, null>) => onSheet(sheet === name ? null : name);
+  return (
+    <nav className="earth__tabs" aria-label={t("sheet.label")}>
+      <button type="button" aria-expanded={sheet === "layers"} onClick={() => toggle("layers")}>
+        {t("sheet.layers")}
+        <ConnectionDot />
+      </button>
+      <button type="button" aria-expanded={sheet === "jobs"} onClick={() => toggle("jobs")}>
+        {t("sheet.jobs")}
+        {running > 0 ? <span className="num tabs__count">{t("sheet.running", { n: running })}</span> : null}
+      </button>
+    </nav>
+  );
+}
+
 export default function Earth() {
   const { t } = useTranslation("earth");
   const earth = useEarthStore();
@@ -75,7 +97,6 @@ export default function Earth() {
   const access = useMemo(() => (earth ? { earth, globe, picked, pick } : null), [earth, globe, picked]);
 
   if (!access) return <PageNotice title={t("globe.loading")} />;
-  const toggle = (name: Exclude<Sheet, null>) => setSheet((open) => (open === name ? null : name));
   return (
     <EarthContext.Provider value={access}>
       <div className="earth" data-sheet={sheet ?? "none"}>
@@ -88,13 +109,7 @@ export default function Earth() {
         </div>
         <EarthHud />
         <EarthCard />
-        <nav className="earth__tabs" aria-label={t("sheet.label")}>
-          {(["layers", "jobs"] as const).map((name) => (
-            <button key={name} type="button" aria-expanded={sheet === name} onClick={() => toggle(name)}>
-              {t(`sheet.${name}`)}
-            </button>
-          ))}
-        </nav>
+        <SheetTabs sheet={sheet} onSheet={setSheet} />
       </div>
     </EarthContext.Provider>
   );

@@ -42,3 +42,12 @@ export function ConnectionBadge() {
     </span>
   );
 }
+
+/** The same in the space of a dot and a word, where the badge's panel is closed. */
+export function ConnectionDot() {
+  const { t } = useTranslation("common");
+  const state = useEarth((view) => view.connection);
+  const was_live = useEarth((view) => view.was_live);
+  const word = connectionWord(state, was_live);
+  return <span className={`badge ${TONES[word]}`}>{t(`connection.${word}`)}</span>;
+}

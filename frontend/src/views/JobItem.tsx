@@ -1,9 +1,10 @@
 /** One job: what it does, how far it is, how it ended, and the one action that makes sense now. */
+import type { TFunction } from "i18next";
 import { useTranslation } from "react-i18next";
 import type { JobRow, JobStatus } from "../client/earth_types";
 import { isFinal } from "../data/jobs_core";
 import { ageText, agoText } from "./age";
-import { countText, decimalText, durationText, timeOf } from "./earth_format";
+import { countText, decimalText, durationText, timeOf, utcText } from "./earth_format";
 import { useJobs } from "./use_earth";
 import { useJobActions } from "./use_job_actions";
 import { useNow } from "./use_now";
@@ -65,16 +66,42 @@ function QueuedFacts({ job }: { job: JobRow }) {
   );
 }
 
-function FinishedFacts({ job }: { job: JobRow }) {
+/** The worker's plain count says nothing that the facts line does not. */
+const COUNT_ONLY = /^\d+ records?$/;
+
+/** The worker's words that every language has; all others are shown as they are. */
+function messageText(t: TFunction<"earth">, message: string): string {
+  if (message === "not modified") return t("jobs.not_modified");
+  const cooldown = /^cooldown until (\S+)$/.exec(message);
+  const at_ms = timeOf(cooldown?.[1]);
+  return at_ms === null ? message : t("jobs.cooldown_until", { time: `${utcText(at_ms)} UTC` });
+}
+
+/** What came of it: the count, what a stop left, or the worker's own word for nothing to do. */
+function useResult(job: JobRow): string {
   const { t, i18n } = useTranslation("earth");
-  const now = useNow(5_000);
   const done = countText(job.records_processed, i18n.language);
+  if (job.status === "cancelled") return job.records_processed > 0 ? t("jobs.kept", { done }) : t("jobs.kept_none");
+  if (job.records_processed === 0 && job.message) return messageText(t, job.message);
+  return t("jobs.records", { done });
+}
+
+/** Messages that the facts line already holds are not said twice. */
+function messageOf(job: JobRow): string | null {
+  if (job.message === null || COUNT_ONLY.test(job.message)) return null;
+  const said = isFinal(job.status) && job.status !== "cancelled" && job.records_processed === 0;
+  return said ? null : job.message;
+}
+
+function FinishedFacts({ job }: { job: JobRow }) {
+  const { t } = useTranslation("earth");
+  const now = useNow(5_000);
+  const result = useResult(job);
   const ended_ms = timeOf(job.finished_at);
   const started_ms = timeOf(job.started_at);
-  const kept = job.records_processed > 0 ? t("jobs.kept", { done }) : t("jobs.kept_none");
   return (
     <p className="job__facts num">
-      <span>{job.status === "cancelled" ? kept : t("jobs.records", { done })}</span>
+      <span>{result}</span>
       {started_ms !== null && ended_ms !== null ? <span>{durationText(ended_ms - started_ms)}</span> : null}
       {ended_ms === null ? null : <span className="faint">{agoText(t, now - ended_ms)}</span>}
     </p>
@@ -90,10 +117,11 @@ function Words({ job }: { job: JobRow }) {
   const { t } = useTranslation("earth");
   const now = useNow();
   const asked_ms = timeOf(job.cancel_requested_at);
+  const message = messageOf(job);
   const slow = job.status === "cancelling" && asked_ms !== null && now - asked_ms > SLOW_STOP_MS;
   return (
     <>
-      {job.message ? <p className="job__message dim">{job.message}</p> : null}
+      {message ? <p className="job__message dim">{messageText(t, message)}</p> : null}
       {job.error_code && job.status !== "completed" ? (
         <p className="job__error">
           <code>{job.error_code}</code> {job.error}

@@ -10,6 +10,9 @@ import { useJobActions } from "./use_job_actions";
 import { useNow } from "./use_now";
 import { useSession } from "./use_session";
 
+/** Below this an age reads as "now". */
+const SOON_MS = 5_000;
+
 function Schedule({ source }: { source: SourceInfo }) {
   const { t } = useTranslation("earth");
   const now = useNow();
@@ -18,7 +21,9 @@ function Schedule({ source }: { source: SourceInfo }) {
   const cool_ms = timeOf(source.cooldown_until);
   const cooling = cool_ms !== null && cool_ms > now;
   const next =
-    next_ms === null || next_ms <= now ? t("sources.due") : t("sources.next", { age: ageText(t, next_ms - now) });
+    next_ms === null || next_ms - now < SOON_MS
+      ? t("sources.due")
+      : t("sources.next", { age: ageText(t, next_ms - now) });
   return (
     <p className="job__facts num">
       <span className="dim">
@@ -64,19 +69,11 @@ function useObstacle(source: string, task_type: "collect" | "clear_data"): strin
   return busy?.task_type === task_type ? t("sources.busy", { id: busy.id }) : null;
 }
 
-function Actions({ source }: { source: string }) {
+function Actions({ source, onClear }: { source: string; onClear: () => void }) {
   const { t } = useTranslation("earth");
   const actions = useJobActions();
   const collectObstacle = useObstacle(source, "collect");
   const clearObstacle = useObstacle(source, "clear_data");
-  const [asking, setAsking] = useState(false);
-  if (asking) {
-    const clear = () => {
-      setAsking(false);
-      actions.submit("clear_data", source);
-    };
-    return <Confirm onYes={clear} onNo={() => setAsking(false)} />;
-  }
   return (
     <div className="source__actions">
       <button
@@ -95,7 +92,7 @@ function Actions({ source }: { source: string }) {
         aria-label={t("sources.clear_label", { source })}
         title={clearObstacle ?? t("sources.clear_label", { source })}
         disabled={clearObstacle !== null}
-        onClick={() => setAsking(true)}
+        onClick={onClear}
       >
         {t("sources.clear")}
       </button>
@@ -103,30 +100,37 @@ function Actions({ source }: { source: string }) {
   );
 }
 
-function SourceRow({ source }: { source: SourceInfo }) {
+function SignInInstead({ source }: { source: string }) {
   const { t } = useTranslation("earth");
-  const { signed_in, openSignIn } = useSession();
+  const { openSignIn } = useSession();
   return (
-    <li className="source" data-source={source.source}>
+    <button type="button" className="button" aria-label={t("sources.sign_in_label", { source })} onClick={openSignIn}>
+      {t("sources.sign_in")}
+    </button>
+  );
+}
+
+function SourceRow({ source: info }: { source: SourceInfo }) {
+  const { t } = useTranslation("earth");
+  const { signed_in } = useSession();
+  const actions = useJobActions();
+  const [asking, setAsking] = useState(false);
+  const { source } = info;
+  const clear = () => {
+    setAsking(false);
+    actions.submit("clear_data", source);
+  };
+  return (
+    <li className="source" data-source={source}>
       <div className="source__head">
-        <code>{source.source}</code>
-        {signed_in ? (
-          <Actions source={source.source} />
-        ) : (
-          <button
-            type="button"
-            className="button"
-            aria-label={t("sources.sign_in_label", { source: source.source })}
-            onClick={openSignIn}
-          >
-            {t("sources.sign_in")}
-          </button>
-        )}
+        <code>{source}</code>
+        {signed_in ? <Actions source={source} onClear={() => setAsking(!asking)} /> : <SignInInstead source={source} />}
       </div>
-      <Schedule source={source} />
-      {source.last_error_code ? (
-        <p className="job__error" title={source.last_error ?? undefined}>
-          {t("sources.error", { code: source.last_error_code })}
+      {asking && signed_in ? <Confirm onYes={clear} onNo={() => setAsking(false)} /> : null}
+      <Schedule source={info} />
+      {info.last_error_code ? (
+        <p className="job__error" title={info.last_error ?? undefined}>
+          {t("sources.error", { code: info.last_error_code })}
         </p>
       ) : null}
     </li>
