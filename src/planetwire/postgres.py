@@ -23,7 +23,14 @@ CONNECT_TIMEOUT_S = 5.0
 SELF_TEST_S = 15.0  # how often the LISTEN connection proves that it is alive
 RECONNECT_MAX_S = 5.0
 # What a dead, restarting or unreachable server raises; anything else is a bug and travels on.
-CONNECTION_ERRORS = (OSError, asyncpg.PostgresConnectionError, asyncpg.InterfaceError, TimeoutError)
+# (InternalClientError: the driver lost the server in the middle of a protocol step.)
+CONNECTION_ERRORS = (
+    OSError,
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,
+    TimeoutError,
+)
 # What a server says while it goes down, comes up, or is full.
 SERVER_BUSY = (
     asyncpg.CannotConnectNowError,
