@@ -46,15 +46,18 @@ async def _triggers(connection: Connection) -> Json:
 
 
 async def _facts(connection: Connection) -> Json:
+    """An empty table is no fault by itself: a source may be new, cleared, or switched off. A failed run is."""
     rows = await connection.fetch(Q.newest_facts, COUNT_MAX)
-    parts = []
+    parts, failed = [], []
     for row in rows:
         newest = row["newest_at"]
         when = f"newest {newest.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z" if newest else "none yet"
         parts.append(f"{row['source']} {row['facts']} ({when})")
-    advice = "submit a collect job and watch it: `planetwire jobs submit collect <source>`, then `planetwire jobs ls`"
-    has_facts = any(row["facts"] for row in rows)
-    return _step("facts", "Facts are there", has_facts or not rows, "; ".join(parts) or "no source yet", advice)
+        if row["last_error_code"]:
+            failed.append(f"{row['source']}: {row['last_error_code']} {row['last_error']}")
+    detail = "; ".join(parts) or "no source yet"
+    advice = "look at the failed run: `planetwire jobs ls --status failed`; facts stay until a whole body replaces them"
+    return _step("facts", "Feeds bring facts", not failed, "; ".join([*failed, detail]), advice)
 
 
 async def _outbox(connection: Connection) -> Json:

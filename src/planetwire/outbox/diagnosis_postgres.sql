@@ -4,19 +4,20 @@ from pg_trigger
 where tgname like 'tr_planet_%_changed_%';
 
 -- name: newest_facts
-select source, facts, newest_at
+select known.source, c.facts, c.newest_at, d.last_error_code, d.last_error, d.last_success_at
 from (
-    select distinct source from datasources
+    select source from datasources
     union
     select distinct source from (
         select source from collected_data order by id desc limit 1000
     ) recent
 ) known
+left join datasources d on d.source = known.source
 cross join lateral (
     select count(*) as facts, max(collected_at) as newest_at
     from (select collected_at from collected_data where source = known.source limit $1) counted
 ) c
-order by source;
+order by known.source;
 
 -- name: backlog
 select count(*) as pending,
