@@ -5,6 +5,7 @@ The catalogue number is an integer of up to nine digits; the five-character Alph
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -42,6 +43,8 @@ _EPOCH = re.compile(
     r"T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:\.(?P<fraction>\d+))?Z?"
 )
 _MAX_MEAN_MOTION = 20.0  # revolutions a day; an orbit that grazes the ground makes 17
+_MAX_INTEGER = 10**12
+_MAX_CATALOGUE_NUMBER = 999_999_999
 _FIRST_YEAR, _LAST_YEAR = 1957, 2099
 
 
@@ -75,6 +78,8 @@ def fact_of(record: Mapping[str, object]) -> Fact:
 
 def catalogue_number(value: object) -> int:
     """1 … 999,999,999. Raises BadRecord for anything else, Alpha-5 included."""
+    if type(value) is int and 0 < value <= _MAX_CATALOGUE_NUMBER:
+        return value
     text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not _CATALOGUE_NUMBER.fullmatch(text) or int(text) == 0:
         raise BadRecord(f"NORAD_CAT_ID is no number of one to nine digits: {str(value)[:20]!r}")
@@ -109,11 +114,13 @@ def _day(year: int, match: re.Match[str]) -> datetime:
 
 def epoch_text(at: datetime) -> str:
     """As CelesTrak writes it: six decimals, no zone."""
-    return at.strftime("%Y-%m-%dT%H:%M:%S.%f")
+    return at.replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
 def _float(record: Mapping[str, object], name: str) -> float:
     value = record.get(name)
+    if type(value) is float and math.isfinite(value):  # nearly always: a catalogue has 160,000 of them
+        return value
     if isinstance(value, str):
         value = float(value) if _NUMBER.fullmatch(value.strip()) else None
     result = number(value)
@@ -124,8 +131,10 @@ def _float(record: Mapping[str, object], name: str) -> float:
 
 def _integer(record: Mapping[str, object], name: str) -> int:
     value = record.get(name)
+    if type(value) is int and abs(value) <= _MAX_INTEGER:
+        return value
     text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    if not _INTEGER.fullmatch(text) or len(text) > 12:
+    if not _INTEGER.fullmatch(text) or abs(int(text[:20])) > _MAX_INTEGER:
         raise BadRecord(f"{name} is no integer: {str(value)[:20]!r}")
     return int(text)
 

@@ -53,9 +53,9 @@ def read_records(body: bytes, key: str | None = None) -> Records:
 
 def _from_value(value: Any, key: str | None, body: bytes) -> Records:
     around: Json = {}
-    if key is not None and isinstance(value, dict):
-        around = {name: item for name, item in value.items() if name != key}
-        value = value.get(key)
+    if key is not None:
+        around = {name: item for name, item in value.items() if name != key} if isinstance(value, dict) else {}
+        value = value.get(key) if isinstance(value, dict) else None
     if not isinstance(value, list):
         raise FeedError(f"expected a JSON list of records, got {sample_of(body)!r}", code="bad_body")
     return Records(items=list(enumerate(value)), around=around)

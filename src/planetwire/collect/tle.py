@@ -18,8 +18,9 @@ PIVOT_YEAR = 57
 MAX_NAME_CHARS = 80
 ALPHA5_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"  # I and O are left out; A is 10, Z is 33
 
-_LINE_1 = re.compile(r"1 .{5}[A-Z ]", re.IGNORECASE)
-_LINE_2 = re.compile(r"2 .{5} ")
+_LINE_1 = re.compile(r"1 [ 0-9A-Z]{5}")
+_LINE_2 = re.compile(r"2 [ 0-9A-Z]{5}")
+MIN_LINE_CHARS = 40  # shorter ones are prose
 _ALPHA5 = re.compile(rf"[{ALPHA5_LETTERS}]\d{{4}}")
 _SPACED_ID = re.compile(r" *\d+ *")
 _TAG = re.compile(r"</?[A-Za-z!][^<>\n]*>")
@@ -76,11 +77,11 @@ class _Reader:
     open_index: int = 0
 
     def take(self, index: int, line: str) -> None:
-        if _LINE_1.match(line) and len(line) > 40:
+        if _LINE_1.match(line) and len(line) > MIN_LINE_CHARS:
             self.close()
             self.open_line, self.open_index, self.open_name = line, index, self.name
             self.name = None
-        elif _LINE_2.match(line) and len(line) > 40:
+        elif _LINE_2.match(line) and len(line) > MIN_LINE_CHARS:
             self.pair(index, line)
         else:
             self.close()
