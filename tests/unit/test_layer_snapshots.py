@@ -22,7 +22,8 @@ from planetwire.web.auth import Guard
 from planetwire.web.cache_memory import MemoryCache
 from planetwire.web.layer_snapshots import LayerSnapshots
 from planetwire.web.problems import install
-from planetwire.web.visualization import accepts_gzip, router
+from planetwire.web.snapshot_http import accepts_gzip
+from planetwire.web.visualization import router
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 PATH = "/api/v1/visualization/satellites"

@@ -78,8 +78,7 @@ def _stamp_hash(stamp: Json) -> str:
 
 def answer(request: Request, body: Body) -> Response:
     """200 with the body, plain or compressed, or 304 when the client has it."""
-    accepts = "gzip" in request.headers.get("accept-encoding", "").lower()
-    zipped = accepts and len(body.raw) >= GZIP_FROM_BYTES
+    zipped = len(body.raw) >= GZIP_FROM_BYTES and accepts_gzip(request.headers.get("accept-encoding", ""))
     etag = body.etag[:-1] + '-gz"' if zipped else body.etag
     headers = {
         "ETag": etag,
@@ -101,3 +100,13 @@ def etag_matches(header: str | None, etag: str) -> bool:
         return False
     tags = [tag.strip().removeprefix("W/") for tag in header.split(",")]
     return "*" in tags or etag in tags
+
+
+def accepts_gzip(header: str) -> bool:
+    """Whether an Accept-Encoding header takes gzip: named, or by `*`, and not with a weight of 0."""
+    weights: dict[str, bool] = {}
+    for part in header.lower().split(","):
+        name, _, parameters = part.partition(";")
+        weight = parameters.replace(" ", "").removeprefix("q=")
+        weights[name.strip()] = weight.strip("0.") != "" or weight == ""
+    return weights.get("gzip", weights.get("*", False))

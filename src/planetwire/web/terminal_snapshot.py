@@ -54,6 +54,7 @@ def scan_row(city: City, now: datetime, readings: Sequence[Json], high: High) ->
         "display_name_zh": city.display_name_zh,
         "airport": city.airport,
         "icao": city.icao,
+        "aliases": list(city.aliases),
         "lat": city.lat_deg,
         "lon": city.lon_deg,
         "timezone": city.timezone,
@@ -168,8 +169,14 @@ def _curves(readings: Sequence[Json], history: History) -> list[Json]:
         if not series_key.startswith(PLATE_PREFIX):
             curves.setdefault((series_key, source), []).append((round(at.timestamp() * 1000), temp_c))
     return [
-        {"series_key": key[0], "source": key[1], "label": labels.get(key) or key[1], "points": thin(curves[key])}
-        for key in sorted(curves)
+        {
+            "series_key": series_key,
+            "source": source,
+            "label": labels.get((series_key, source)) or source,
+            "cadence_s": profile(source).cadence_s,
+            "points": thin(curves[series_key, source]),
+        }
+        for series_key, source in sorted(curves)
     ]
 
 

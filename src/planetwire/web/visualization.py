@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from planetwire.errors import InputError
 from planetwire.web.auth import Guard
 from planetwire.web.layer_snapshots import Encoded, Encoding, LayerSnapshots
-from planetwire.web.snapshot_http import etag_matches
+from planetwire.web.snapshot_http import accepts_gzip, etag_matches
 
 MEDIA_TYPE = "application/json"
 LIMIT_MAX = 10_000_000
@@ -58,13 +58,3 @@ def _limit(text: str | None) -> int | None:
     if not (text.isascii() and text.isdigit() and 0 < int(text[:12]) <= LIMIT_MAX):
         raise InputError(f"limit is a whole number from 1 to {LIMIT_MAX}, not {text[:40]!r}", code="bad_limit")
     return int(text)
-
-
-def accepts_gzip(header: str) -> bool:
-    """Whether an Accept-Encoding header takes gzip: named, or by `*`, and not with a weight of 0."""
-    weights: dict[str, bool] = {}
-    for part in header.lower().split(","):
-        name, _, parameters = part.partition(";")
-        weight = parameters.replace(" ", "").removeprefix("q=")
-        weights[name.strip()] = weight.strip("0.") != "" or weight == ""
-    return weights.get("gzip", weights.get("*", False))
