@@ -75,10 +75,16 @@ class Seen:
         return [orjson.loads(event.body) for event in self.events]
 
 
-def make(pool: Pool, seen: Seen, wakeup: Wakeup | None = None, **settings: float) -> Relay:
+def make(
+    pool: Pool,
+    seen: Seen,
+    wakeup: Wakeup | None = None,
+    registry: EarthLayerAdapterRegistry = REGISTRY,
+    **settings: float,
+) -> Relay:
     return Relay(
         PostgresChangeLog(pool, payload),
-        REGISTRY,
+        registry,
         seen.invalidate,
         wakeup or MemoryWakeup(),
         RelaySettings(**{"poll_s": 0.05, **settings}),
@@ -245,6 +251,27 @@ async def test_one_refused_row_does_not_hold_the_good_rows_of_its_own_layer(pg_p
 
 async def _only_one_left(pool: Pool) -> bool:
     return await unconsumed(pool) == 1
+
+
+class Puzzled(EarthLayerAdapterRegistry):
+    """A registry that fails on one source."""
+
+    def layers_of(self, table: str, source: str | None) -> Sequence[str]:
+        if source == "poison":
+            raise RuntimeError("cannot map this")
+        return super().layers_of(table, source)
+
+
+async def test_a_row_that_cannot_be_mapped_backs_off_alone(pg_pool: Pool) -> None:
+    """S32."""
+    await add(pg_pool, "poison", "1")
+    await add(pg_pool, "celestrak_gp", "1")
+    seen = Seen()
+    async with running(make(pg_pool, seen, registry=Puzzled(REGISTRY.all()))):
+        await seen.until(lambda: len(seen.events) == 1)
+        await eventually(lambda: _deferred(pg_pool))
+    error = await pg_pool.fetchval("select last_error from earth_data_change_events where consumed_at is null")
+    assert "cannot map this" in error
 
 
 async def test_after_five_attempts_a_row_waits_until_it_is_retried_by_hand(pg_pool: Pool) -> None:

@@ -97,16 +97,15 @@ class Relay:
         try:
             if not await self._lead():
                 return max(0.0, self._renew_at - self._clock.monotonic())
-            found = await self._read()
+            await self._read()
             await self._send()
             if await self._tend_gate():  # who committed before the gate was open did not ring: look once more
-                found += await self._read()
+                await self._read()
                 await self._send()
         except LeaseLost:
             log.warning("earth.relay.deposed", term=self.term)
             self._stand_down()
             return 0.0
-        self._log_polled(found)
         return self._delay_s()
 
     # --- leadership
@@ -144,8 +143,8 @@ class Relay:
 
     # --- reading
 
-    async def _read(self) -> int:
-        """Hold every pending row there is room for; how many came."""
+    async def _read(self) -> None:
+        """Hold every pending row there is room for."""
         total = 0
         for _ in range(READS_MAX):
             limit = min(READ_ROWS, self._throttle.room)
@@ -159,7 +158,7 @@ class Relay:
             if max(len(changes), len(hints)) < limit:
                 break
         self._gate.note(total, self._clock.monotonic())
-        return total
+        self._log_polled(total)
 
     def _held(self, kind: str) -> Sequence[int]:
         return [number for held, number in self._throttle.keys if held == kind]

@@ -1,0 +1,71 @@
+"""The registry: what feeds a layer, other spellings, owned tables; and declarations that contradict each other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from planetwire.errors import NotFound
+from planetwire.layers.registry import LAYERS, EarthLayerAdapterRegistry
+from planetwire.model import LayerAdapter, Strategy
+from planetwire.outbox.tables import WATCHED
+
+REGISTRY = EarthLayerAdapterRegistry()
+CABLES = replace(
+    LAYERS[0],
+    id="cables",
+    feeds=(("collected_data", "cable_map"), ("cable_segments", "*")),
+    owned_tables=("cable_segments", "cable_points"),
+    aliases={},
+)
+
+
+def test_the_shipped_sources_feed_their_layers_under_either_name() -> None:
+    """S25, S55, S73."""
+    assert REGISTRY.layers_of("collected_data", "celestrak_gp") == ("satellites",)
+    assert REGISTRY.layers_of("collected_data", "celestrak_tle") == ("satellites",)
+    assert REGISTRY.layers_of("collected_data", "usgs_quakes") == ("earthquakes",)
+    assert REGISTRY.layers_of("collected_data", None) == ("satellites", "earthquakes")
+    assert REGISTRY.layers_of("collected_data", "unknown") == ()
+    assert REGISTRY.sources_of("satellites") == ("celestrak_gp", "celestrak_tle")
+
+
+@pytest.mark.parametrize("adapter", LAYERS, ids=lambda adapter: adapter.id)
+def test_every_declaration_is_complete(adapter: LayerAdapter) -> None:
+    """S71, S73-S76."""
+    assert adapter.feeds
+    assert adapter.sources
+    assert all(pattern.startswith(("earth:", "dash:")) for pattern in adapter.cache_patterns)
+    assert f"earth:layer:{adapter.id}:*" in adapter.cache_patterns
+    about = adapter.provenance
+    assert all((about.publisher, about.licence, about.coverage, about.limits, adapter.title, adapter.title_zh))
+    assert adapter.default_strategy is not Strategy.DELTA
+    watched = {table.name for table in WATCHED}
+    assert {table for table, _ in adapter.feeds} | set(adapter.owned_tables) <= watched
+
+
+def test_a_layer_is_added_by_one_declaration() -> None:
+    """S72, S75."""
+    registry = EarthLayerAdapterRegistry([*LAYERS, CABLES])
+    assert [adapter.id for adapter in registry.all()] == ["satellites", "earthquakes", "cables"]
+    assert registry.layers_of("cable_segments", "whatever") == ("cables",)
+    assert registry.layers_of_source("cable_map") == ("cables",)
+    assert registry.layers_of_source(None) == ("satellites", "earthquakes", "cables")
+    assert registry.owned_tables("cable_map") == ("cable_segments", "cable_points")
+    assert registry.owned_tables("celestrak_gp") == ()
+
+
+def test_an_unknown_layer_is_not_found() -> None:
+    """S67."""
+    with pytest.raises(NotFound) as refused:
+        REGISTRY.adapter("moons")
+    assert refused.value.code == "unknown_layer"
+
+
+def test_declarations_that_contradict_each_other_do_not_load() -> None:
+    """S71."""
+    with pytest.raises(ValueError, match="twice"):
+        EarthLayerAdapterRegistry([*LAYERS, LAYERS[0]])
+    with pytest.raises(ValueError, match="celestrak_tle"):
+        EarthLayerAdapterRegistry([*LAYERS, replace(CABLES, aliases={"celestrak_tle": "cable_map"})])
