@@ -64,10 +64,19 @@ def _read_all(raws: Sequence[object], now: datetime) -> list[ObservationPatch | 
 def _read(raw: object, now: datetime) -> ObservationPatch | InputError:
     try:
         _check_size(raw)
-        return normalise(raw, now)
+        patch = normalise(raw, now)
     except InputError as error:
         log.warning("collect.patch.refused", code=error.code, error=error.message)
         return error
+    _note_dropped(raw, patch)
+    return patch
+
+
+def _note_dropped(raw: object, patch: ObservationPatch) -> None:
+    """Hourly forecasts ride along with some senders' readings; they are no observations and are not kept."""
+    inner = isinstance(raw, dict) and (raw.get("changes") or raw.get("payload"))
+    if isinstance(inner, dict) and "hourly" in inner:
+        log.debug("collect.patch.hourly_dropped", city=patch.city, source=patch.source)
 
 
 def _check_size(raw: object) -> None:
