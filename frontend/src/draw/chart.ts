@@ -131,7 +131,7 @@ export class CityChart {
       width,
       height,
       ms: 1,
-      padding: [10, 10, 0, 0],
+      padding: [10, 24, 0, 0],
       legend: { show: false },
       scales: {
         x: { time: false },
@@ -155,6 +155,8 @@ export class CityChart {
   #cursor(): uPlot.Cursor {
     return {
       drag: { x: true, y: false, dist: 8 },
+      // The level of the pointer means nothing on the other charts.
+      y: false,
       points: { size: 6 },
       // Holes are shown as holes, not as the nearest reading; the gaps of other curves' times are passed over.
       hover: { skip: [undefined] },

@@ -31,7 +31,12 @@ function format(language: string, zone: string, options: Intl.DateTimeFormatOpti
   const key = `${language} ${zone} ${JSON.stringify(options)}`;
   let made = formats.get(key);
   if (!made) {
-    made = new Intl.DateTimeFormat(language, { ...options, timeZone: zone, hourCycle: "h23" });
+    // Plain "en" writes the day before its name.
+    made = new Intl.DateTimeFormat(language === "en" ? "en-GB" : language, {
+      ...options,
+      timeZone: zone,
+      hourCycle: "h23",
+    });
     formats.set(key, made);
   }
   return made;

@@ -2,6 +2,8 @@
 
 export type Unit = "celsius" | "fahrenheit";
 
+export const UNIT_LETTER: Readonly<Record<Unit, string>> = { celsius: "C", fahrenheit: "F" };
+
 /** A temperature in the unit it is shown in. */
 export function shown(temp_c: number, unit: Unit): number {
   return unit === "fahrenheit" ? temp_c * 1.8 + 32 : temp_c;

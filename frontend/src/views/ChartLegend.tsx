@@ -2,6 +2,7 @@
 import { useTranslation } from "react-i18next";
 import type { Series } from "../data/series";
 import type { Curve, Pointed } from "../draw/chart";
+import { clockText } from "../draw/time_axis";
 import { tempText, type Unit } from "../draw/unit";
 
 interface ChartLegendProps {
@@ -9,13 +10,15 @@ interface ChartLegendProps {
   series: readonly Series[];
   pointed: Pointed | null;
   unit: Unit;
+  zone: string;
   onToggle: (id: string, visible: boolean) => void;
 }
 
-export function ChartLegend({ curves, series, pointed, unit, onToggle }: ChartLegendProps) {
-  const { t } = useTranslation("terminal");
+export function ChartLegend({ curves, series, pointed, unit, zone, onToggle }: ChartLegendProps) {
+  const { t, i18n } = useTranslation("terminal");
   return (
     <ul className="legend" aria-label={t("legend.label")}>
+      {pointed ? <li className="legend__time num">{clockText(i18n.language, zone, pointed.instant_ms)}</li> : null}
       {curves.map((curve, i) => {
         const last = series[i]?.y.at(-1) ?? null;
         const value = pointed ? (pointed.values[curve.id] ?? null) : last;

@@ -66,7 +66,14 @@ function CityChartPanel({ state, name, unit }: { state: CityState; name: string;
   return (
     <>
       <CityCanvas model={model} label={summaryText(t, language, name, state, unit)} onPoint={setPointed} />
-      <ChartLegend curves={curves} series={series} pointed={pointed} unit={unit} onToggle={toggle} />
+      <ChartLegend
+        curves={curves}
+        series={series}
+        pointed={pointed}
+        unit={unit}
+        zone={state.timezone}
+        onToggle={toggle}
+      />
     </>
   );
 }

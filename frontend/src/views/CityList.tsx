@@ -5,7 +5,7 @@ import type { TerminalRow } from "../client/city_wire";
 import { freshnessOf } from "../data/freshness";
 import { searchRows } from "../data/rows";
 import { citiesOf, withCity } from "../data/slots";
-import { tempText } from "../draw/unit";
+import { tempText, UNIT_LETTER } from "../draw/unit";
 import { ageText } from "./age";
 import { useNow } from "./use_now";
 import { useArrangement, useCityName, useSingle, useTerminal, useTerminalState, useUnit } from "./use_terminal";
@@ -38,7 +38,10 @@ function Row({ row, now_ms, shown }: { row: TerminalRow; now_ms: number; shown: 
           <span className="faint">{row.icao}</span>
         </button>
       </th>
-      <td className="num">{tempText(row.temp_c, unit)}</td>
+      <td className="num">
+        {tempText(row.temp_c, unit)}
+        <small className="faint">{row.temp_c === null ? "" : UNIT_LETTER[unit]}</small>
+      </td>
       <td className="num dim">{tempText(row.max_c, unit)}</td>
       <td className={`num rows__age rows__age--${state}`} title={t(`freshness.${state}`)}>
         {row.observed_ms === null ? t("rows.no_data") : ageText(t, now_ms - row.observed_ms)}

@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import type { CityState } from "../data/city";
 import type { CityView } from "../data/terminal";
 import { clockText } from "../draw/time_axis";
-import { tempText, type Unit } from "../draw/unit";
+import { tempText, UNIT_LETTER, type Unit } from "../draw/unit";
 import { FreshnessBadge } from "./FreshnessBadge";
 import { sourceName } from "./names";
 import { useNow } from "./use_now";
@@ -54,7 +54,7 @@ function MarkBadge({ city, view }: { city: string; view: CityView }) {
 function Numbers({ state, unit }: { state: CityState; unit: Unit }) {
   const { t, i18n } = useTranslation("terminal");
   const { headline, high, timezone } = state;
-  const symbol = unit === "fahrenheit" ? "F" : "C";
+  const symbol = UNIT_LETTER[unit];
   const highAt = high && high.observed_ms !== null ? clockText(i18n.language, timezone, high.observed_ms) : null;
   return (
     <dl className="tile__numbers">

@@ -2,7 +2,7 @@
 import type { TFunction } from "i18next";
 import { type CityState, isReference } from "../data/city";
 import { clockText } from "../draw/time_axis";
-import { tempText, type Unit } from "../draw/unit";
+import { tempText, UNIT_LETTER, type Unit } from "../draw/unit";
 
 const TREND_MS = 3_600_000;
 const STEADY_C = 0.3;
@@ -28,7 +28,7 @@ function trendWord(change: number | null): "rising" | "falling" | "steady" | "un
 
 export function summaryText(t: TFunction, language: string, name: string, state: CityState, unit: Unit): string {
   const { headline, high, timezone } = state;
-  const symbol = unit === "fahrenheit" ? "F" : "C";
+  const symbol = UNIT_LETTER[unit];
   if (!headline) return t("terminal:summary.none", { city: name });
   const parts = [
     t("terminal:summary.now", {
