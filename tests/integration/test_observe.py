@@ -1,0 +1,266 @@
+"""Observation feeds from the feed server to a sink: what is delivered, once, and what happens when something fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+import pytest_asyncio
+
+from planetwire.clock import ManualClock
+from planetwire.collect.feeds import observation_feeds
+from planetwire.collect.feedstate_file import FeedStates
+from planetwire.collect.http import PoliteClient
+from planetwire.collect.observe import MAX_REQUESTS_PER_TURN, ObservationFeeds
+from planetwire.demo.script import Step
+from planetwire.demo.server import FeedServer
+from planetwire.errors import BackendError
+from planetwire.model import Json
+from planetwire.settings import Settings
+
+NOW = datetime(2026, 3, 20, 12, 0, 30, tzinfo=UTC)
+PATH = "/api/data/metar"
+SOURCE = "awc_metar"
+
+
+@dataclass
+class Sink:
+    """Keeps what it is given; fails while told to."""
+
+    patches: list[Json] = field(default_factory=list)
+    failing: bool = False
+    delivered: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def deliver(self, patches: Sequence[Json]) -> int:
+        if self.failing:
+            raise BackendError("the ingest does not answer")
+        self.patches += patches
+        self.delivered.set()
+        return len(patches)
+
+
+class Bench:
+    """Feeds on a clock that tests move together with the server's."""
+
+    def __init__(self, server: FeedServer, folder: Path, client: PoliteClient, clock: ManualClock) -> None:
+        self.server, self.folder, self.client, self.clock = server, folder, client, clock
+        self.sink = Sink()
+        self.feeds = self.restarted()
+
+    def restarted(self, **feed: Any) -> ObservationFeeds:
+        settings = Settings(data_dir=self.folder, feeds={SOURCE: {"url": f"{self.server.url}{PATH}", **feed}})
+        self.states = FeedStates(self.folder / "feeds")
+        self.feeds = ObservationFeeds(
+            observation_feeds(), self.client, self.sink, self.states, self.clock, settings
+        )  # fmt: skip
+        return self.feeds
+
+    def advance(self, seconds: float) -> None:
+        self.clock.advance(seconds)
+        self.server.advance(seconds)
+
+    def answer(self, *reports: tuple[str, datetime, float], corrected: bool = False) -> None:
+        mark = "COR " if corrected else ""
+        rows = [
+            {"icaoId": station, "obsTime": int(at.timestamp()), "temp": temp,
+             "rawOb": f"METAR {station} {at:%d%H%M}Z {mark}00000KT 10SM {round(temp):02d}/01 A2992"}
+            for station, at, temp in reports
+        ]  # fmt: skip
+        self.server.set_body(PATH, orjson.dumps(rows))
+
+    @property
+    def record(self) -> Json:
+        return self.states.read(SOURCE)
+
+    def taken(self) -> list[tuple[str, str, float]]:
+        got = [(p["payload"]["station_code"], p["obs_time"][11:16], p["payload"]["temp"]) for p in self.sink.patches]
+        self.sink.patches.clear()
+        return got
+
+
+@pytest_asyncio.fixture
+async def bench(feed_server: FeedServer, tmp_path: Path) -> AsyncIterator[Bench]:
+    clock = ManualClock(NOW)
+    async with PoliteClient(clock) as client:
+        yield Bench(feed_server, tmp_path, client, clock)
+
+
+async def test_the_first_run_delivers_a_day_of_every_city_in_time_order(bench: Bench) -> None:
+    """S183: curves start full."""
+    assert await bench.feeds.turn(SOURCE)
+    stations = {p["payload"]["station_code"] for p in bench.sink.patches}
+    assert stations == set(observation_feeds()[SOURCE].chunks(2)[0])
+    one = [p["obs_time"] for p in bench.sink.patches if p["payload"]["station_code"] == "KLGA"]
+    assert one == sorted(set(one))
+    assert bench.server.counts[PATH].requests <= MAX_REQUESTS_PER_TURN
+    assert bench.record["last_error"] is None
+    assert bench.record["cursor"]["KLGA"] == one[-1]
+
+
+async def test_later_runs_deliver_only_what_is_new(bench: Bench) -> None:
+    """S183."""
+    await bench.feeds.turn(SOURCE)
+    first = {orjson.dumps(patch) for patch in bench.sink.patches}
+    bench.sink.patches.clear()
+    await bench.feeds.turn(SOURCE)
+    assert bench.sink.patches == []
+    bench.advance(3_600)
+    await bench.feeds.turn(SOURCE)
+    new = [orjson.dumps(patch) for patch in bench.sink.patches]
+    assert len(new) > len(first) / 24
+    assert not set(new) & first
+    assert len(set(new)) == len(new)
+
+
+async def test_a_failed_delivery_marks_nothing_and_is_repeated(bench: Bench) -> None:
+    """S190."""
+    bench.answer(("KLGA", NOW - timedelta(minutes=9), 8.0))
+    bench.sink.failing = True
+    assert not await bench.feeds.turn(SOURCE)
+    assert bench.record["last_error_code"] == "backend_unavailable"
+    assert "last_success_at" not in bench.record
+    bench.sink.failing = False
+    assert await bench.feeds.turn(SOURCE)
+    assert bench.taken() == [("KLGA", "11:51", 8.0)]
+    assert bench.record["last_error"] is None
+
+
+async def test_a_corrected_temperature_is_delivered_again(bench: Bench) -> None:
+    """Report 25."""
+    at = NOW - timedelta(minutes=9)
+    bench.answer(("KLGA", at, 8.0))
+    await bench.feeds.turn(SOURCE)
+    bench.answer(("KLGA", at, 9.0), corrected=True)
+    await bench.feeds.turn(SOURCE)
+    await bench.feeds.turn(SOURCE)
+    assert bench.taken() == [("KLGA", "11:51", 8.0), ("KLGA", "11:51", 9.0)]
+
+
+async def test_a_late_report_is_delivered(bench: Bench) -> None:
+    bench.answer(("KLGA", NOW - timedelta(minutes=9), 8.0))
+    await bench.feeds.turn(SOURCE)
+    bench.answer(("KLGA", NOW - timedelta(minutes=9), 8.0), ("KLGA", NOW - timedelta(minutes=69), 7.0))
+    await bench.feeds.turn(SOURCE)
+    assert bench.taken() == [("KLGA", "11:51", 8.0), ("KLGA", "10:51", 7.0)]
+
+
+async def test_a_report_of_the_future_waits_until_its_time(bench: Bench) -> None:
+    """Report 72: it holds no later packet back."""
+    ahead = NOW + timedelta(minutes=20)
+    bench.answer(("KLGA", ahead, 8.0), ("EGLC", NOW - timedelta(minutes=9), 6.0))
+    await bench.feeds.turn(SOURCE)
+    assert bench.taken() == [("EGLC", "11:51", 6.0)]
+    bench.advance(1_200)
+    bench.answer(("KLGA", ahead, 8.0))
+    bench.server.script(PATH, [Step(validators=False)])
+    await bench.feeds.turn(SOURCE)
+    assert bench.taken() == [("KLGA", "12:20", 8.0)]
+
+
+async def test_a_restart_delivers_no_more_than_a_little_again(bench: Bench) -> None:
+    bench.answer(("KLGA", NOW - timedelta(minutes=9), 8.0), ("KLGA", NOW - timedelta(minutes=69), 7.0))
+    await bench.feeds.turn(SOURCE)
+    bench.taken()
+    bench.advance(60)
+    bench.restarted()
+    await bench.feeds.turn(SOURCE)
+    assert bench.taken() == [("KLGA", "11:51", 8.0)]
+
+
+async def test_an_unchanged_answer_costs_a_304(bench: Bench) -> None:
+    bench.answer(("KLGA", NOW - timedelta(minutes=9), 8.0))
+    await bench.feeds.turn(SOURCE)
+    await bench.feeds.turn(SOURCE)
+    await bench.feeds.turn(SOURCE)
+    assert bench.server.counts[PATH].not_modified >= 1
+
+
+@pytest.mark.parametrize(
+    ("step", "code"),
+    [
+        (Step(status=200, body=b"<html>busy</html>", content_type="text/html"), "bad_body"),
+        (Step(status=200, body=b"Invalid station", content_type="text/plain"), "bad_body"),
+        (Step(status=503, headers={"Retry-After": "300"}), "transient"),
+        (Step(status=403, body=b"no"), "auth_refused"),
+        (Step(cut_at_byte=30), "truncated"),
+    ],
+)
+async def test_a_failing_provider_is_noted_and_backed_off(bench: Bench, step: Step, code: str) -> None:
+    """Report 77."""
+    bench.answer(("KLGA", NOW - timedelta(minutes=9), 8.0))
+    bench.server.script(PATH, [step])
+    assert not await bench.feeds.turn(SOURCE)
+    record = bench.record
+    assert (record["last_error_code"], record["failures"]) == (code, 1)
+    wait = datetime.fromisoformat(record["next_run_at"]) - NOW
+    assert wait >= timedelta(seconds=300 if step.status == 503 else 60)
+    assert bench.taken() == []
+    assert await bench.feeds.turn(SOURCE)
+    assert bench.record["failures"] == 0
+
+
+async def test_an_answer_without_content_is_no_error(bench: Bench) -> None:
+    bench.server.script(PATH, [Step(status=204, times=60)])
+    assert await bench.feeds.turn(SOURCE)
+    assert bench.taken() == []
+
+
+async def test_a_full_answer_is_asked_for_again_in_halves(bench: Bench) -> None:
+    full = [("KLGA", NOW - timedelta(minutes=minute), 8.0) for minute in range(10, 410)]
+    bench.answer(*full)
+    assert await bench.feeds.turn(SOURCE)
+    chunks = observation_feeds()[SOURCE].chunks(24)
+    assert len(chunks) < bench.server.counts[PATH].requests <= MAX_REQUESTS_PER_TURN + max(map(len, chunks))
+    assert len(bench.taken()) == 400
+
+
+async def test_the_loop_runs_at_its_interval_and_stops_when_cancelled(bench: Bench) -> None:
+    bench.answer(("KLGA", NOW - timedelta(minutes=9), 8.0))
+    loop = asyncio.create_task(bench.feeds.run())
+    async with asyncio.timeout(20):
+        await bench.sink.delivered.wait()
+        bench.sink.delivered.clear()
+        bench.answer(("KLGA", NOW + timedelta(minutes=1), 9.0))
+        while not bench.sink.delivered.is_set():
+            bench.clock.advance(5)
+            await asyncio.sleep(0.01)
+    loop.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await loop
+    assert bench.taken() == [("KLGA", "11:51", 8.0), ("KLGA", "12:01", 9.0)]
+
+
+async def test_a_switched_off_feed_asks_nothing(bench: Bench) -> None:
+    feeds = bench.restarted(enabled=False)
+    loop = asyncio.create_task(feeds.run())
+    for _ in range(20):
+        bench.clock.advance(60)
+        await asyncio.sleep(0)
+    loop.cancel()
+    await asyncio.wait({loop}, timeout=20)
+    assert bench.server.counts[PATH].requests == 0
+
+
+async def test_runs_are_listed_before_and_after_the_first(bench: Bench) -> None:
+    bench.feeds.announce()
+    assert bench.states.runs([SOURCE])[0] | {"x": 0} == {
+        "source": SOURCE, "enabled": True, "interval_s": 60.0, "floor_s": 60.0, "next_run_at": None,
+        "last_run_at": None, "last_success_at": None, "last_error_code": None, "last_error": None, "rejects": None,
+        "rejects_last_run": None, "rows_last_run": None, "cooldown_until": None, "x": 0,
+    }  # fmt: skip
+    await bench.feeds.turn(SOURCE)
+    after = bench.states.runs([SOURCE])[0]
+    assert (after["last_success_at"], after["next_run_at"]) == ("2026-03-20T12:00:30Z", "2026-03-20T12:01:30Z")
+
+
+async def test_an_unreadable_state_file_starts_anew(bench: Bench) -> None:
+    bench.feeds.announce()
+    (bench.folder / "feeds" / f"{SOURCE}.json").write_bytes(b"{half")
+    assert bench.record == {}
+    assert await bench.feeds.turn(SOURCE)
