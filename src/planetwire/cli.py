@@ -226,7 +226,9 @@ app.add_typer(jobs, name="jobs")
 
 @jobs.command("ls")
 def jobs_ls(
-    status: Annotated[str | None, typer.Option(help="queued, running, cancelling, completed, failed, cancelled")] = None,
+    status: Annotated[
+        str | None, typer.Option(help="queued, running, cancelling, completed, failed, cancelled")
+    ] = None,
     source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=500)] = 30,
     as_json: AsJson = False,

@@ -141,7 +141,7 @@ class Parsed:
     rows: Sequence[Fact | Json]
     rejects: Sequence[Reject]
     complete: bool
-    notes: Mapping[str, int] = field(default_factory=dict)  # what was skipped without being wrong: `duplicates`, `prose`
+    notes: Mapping[str, int] = field(default_factory=dict)  # skipped without being wrong: `duplicates`, `prose`
     tombstones: frozenset[str] = frozenset()  # keys the publisher deleted, or merged into another key of the body
     refused_keys: frozenset[str] = frozenset()  # keys of rejects, where readable: their older facts are not swept
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -106,7 +106,7 @@ class Web(Parts):
     """The web process: the application, and the protocol class that answers `/api/events`."""
 
     app: FastAPI = field(default_factory=FastAPI)
-    protocol: Any = "httptools"
+    protocol: Any = field(default_factory=lambda: make_protocol(None))
     routers: list[APIRouter] = field(default_factory=list)
     checks: dict[str, health.Check] = field(default_factory=dict)
 
@@ -199,6 +199,7 @@ async def _open_earth(
     stack.push_async_callback(hub.aclose)
     tail_bell = doorbell.bell(BROADCASTS)
     tail = Tail(event_log, (UPDATES,), tail_bell, hub.publish, clock, before=snapshots.forget)
+    tail.position = await hub.start()  # one head for both: an event between two heads would reach nobody
     relay = _relay(settings, pool, doorbell, cache.invalidate, lambda events: tail_bell.ring())
     queue = PostgresJobQueue(pool, settings.jobs)
     board = PostgresJobBoard(pool, queue)
@@ -206,7 +207,7 @@ async def _open_earth(
     sockets = SocketEndpoint(hub, tasks, guard=guard, limits=limits, clock=clock, settings=settings.stream)
     pruner = PostgresPruner(pool)
     web.routers += [
-        jobs.router(queue, board, guard, registry.canonical),
+        jobs.router(queue, board, guard, registry.canonical, admit=check_request),
         visualization.router(snapshots, guard),
         socket_router(sockets),
     ]
@@ -421,13 +422,13 @@ class Ledger:
     queue: PostgresJobQueue
     board: PostgresJobBoard
 
-    def check_source(self, request: JobRequest) -> JobRequest:
-        """The request with its source's own name. Raises NotFound for a collect of a source that no feed has."""
-        registry = EarthLayerAdapterRegistry()
-        source = registry.canonical(request.source) if request.source else None
-        if request.task_type is TaskType.COLLECT and source not in fact_feeds():
-            raise unknown(source or "", fact_feeds())
-        return JobRequest(request.task_type, source, request.payload, request.priority, request.idempotency_key)
+
+def check_request(request: JobRequest) -> JobRequest:
+    """The request with its source's own name. Raises NotFound for a collect of a source that no feed has."""
+    source = EarthLayerAdapterRegistry().canonical(request.source) if request.source else None
+    if request.task_type is TaskType.COLLECT and source not in fact_feeds():
+        raise unknown(source or "", fact_feeds())
+    return replace(request, source=source)
 
 
 @asynccontextmanager

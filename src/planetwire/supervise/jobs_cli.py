@@ -6,10 +6,9 @@ import asyncio
 import difflib
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from io import StringIO
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from rich.console import Console
 from rich.table import Table
@@ -18,7 +17,8 @@ from planetwire.errors import InputError
 from planetwire.model import Job, JobRequest, JobStatus, TaskType
 from planetwire.settings import Settings
 from planetwire.supervise.roles import database_of
-from planetwire.wiring import Ledger, open_ledger
+from planetwire.web.job_record import job_record
+from planetwire.wiring import Ledger, check_request, open_ledger
 
 T = TypeVar("T")
 WIDTH = 140
@@ -30,13 +30,6 @@ def _run(settings: Settings, work: Callable[[Ledger], Awaitable[T]]) -> T:
             return await work(ledger)
 
     return asyncio.run(run())
-
-
-def _record(job: Job) -> dict[str, Any]:
-    return {
-        key: value.astimezone(UTC).isoformat().replace("+00:00", "Z") if isinstance(value, datetime) else value
-        for key, value in asdict(job).items()
-    }
 
 
 def _choice(text: str, allowed: Sequence[str], what: str) -> str:
@@ -56,7 +49,7 @@ def ls(settings: Settings, *, status: str | None, source: str | None, limit: int
 
     found = _run(settings, work)
     if as_json:
-        return json.dumps([_record(job) for job in found], indent=2)
+        return json.dumps([job_record(job) for job in found], indent=2)
     return _table(found) if found else "no jobs"
 
 
@@ -99,8 +92,7 @@ def submit(settings: Settings, task_type: str, source: str, *, priority: int, ke
     request = JobRequest(TaskType(task_type), source, priority=priority, idempotency_key=key)
 
     async def work(ledger: Ledger) -> tuple[Job, bool]:
-        ledger.check_source(request)
-        return await ledger.queue.submit(request)
+        return await ledger.queue.submit(check_request(request))
 
     job, created = _run(settings, work)
     if as_json:
@@ -124,4 +116,4 @@ def show(settings: Settings, task_id: int) -> str:
     async def work(ledger: Ledger) -> Job:
         return await ledger.board.get(task_id)
 
-    return json.dumps(_record(_run(settings, work)), indent=2)
+    return json.dumps(job_record(_run(settings, work)), indent=2)

@@ -96,6 +96,7 @@ async def _serve(settings: Settings, dsn: str | None, secrets: Secrets, code: st
                 log_level="warning",
                 ws="websockets-sansio",
                 ws_max_size=64 * 1024,
+                ws_per_message_deflate=False,  # a compression context a connection costs more than it saves
                 timeout_keep_alive=30,
                 timeout_graceful_shutdown=SHUTDOWN_S,
                 server_header=False,

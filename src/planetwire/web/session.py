@@ -38,7 +38,9 @@ def router(guard: Guard, *, halves: list[str], simulated: bool, version: str) ->
         cookie = guard.sign_in(code=body.code, token=body.token, address=address)
         response = Response(status_code=204)
         secure = request.url.scheme == "https"
-        response.set_cookie(COOKIE, cookie, max_age=SESSION_S, httponly=True, samesite="strict", secure=secure, path="/")
+        response.set_cookie(
+            COOKIE, cookie, max_age=SESSION_S, httponly=True, samesite="strict", secure=secure, path="/"
+        )
         return response
 
     @routes.delete("", status_code=204)

@@ -53,9 +53,12 @@ def reset(transport: asyncio.Transport) -> None:
 
 
 class EventsProtocol(HttpToolsProtocol):
-    """Subclassed by `make_protocol`, which gives it its endpoint. Also the stream's Carrier."""
+    """Subclassed by `make_protocol`, which gives it its endpoint. Also the stream's Carrier.
 
-    endpoint: SseEndpoint
+    Without an endpoint (the Terminal half is off) only WebSockets differ from plain uvicorn: they are bounded too.
+    """
+
+    endpoint: SseEndpoint | None = None
     sndbuf_bytes = SNDBUF_BYTES
     high_bytes = HIGH_BYTES
 
@@ -69,7 +72,8 @@ class EventsProtocol(HttpToolsProtocol):
         """Take the connection if it asks for the stream."""
         idle = self.cycle is None or self.cycle.response_complete
         path = self.url.partition(b"?")[0]
-        if idle and path == _PATH and self.parser.get_method() == b"GET" and not self.parser.should_upgrade():
+        wanted = self.endpoint is not None and path == _PATH and self.parser.get_method() == b"GET"
+        if idle and wanted and not self.parser.should_upgrade():
             self._take()
         elif not self._taken:
             super().on_headers_complete()
@@ -117,9 +121,11 @@ class EventsProtocol(HttpToolsProtocol):
     # --- answer
 
     async def _open(self) -> None:
+        endpoint = self.endpoint
+        assert endpoint is not None  # else nothing was taken
         peer = self.client[0] if self.client else None
         try:
-            opening = await self.endpoint.admit(self.scope["query_string"], self.headers, peer)
+            opening = await endpoint.admit(self.scope["query_string"], self.headers, peer)
         except PlanetwireError as error:
             self._refuse(of_error(error, PATH))
             return
@@ -127,14 +133,14 @@ class EventsProtocol(HttpToolsProtocol):
             log.error("web.request.crashed", path=PATH, exc_info=error)
             self._refuse(problem(500, "internal", "an error of ours; the log has the details"))
             return
-        if self.transport.is_closing() or self.endpoint.draining:
+        if self.transport.is_closing() or endpoint.draining:
             opening.slot.release()
             self.transport.close()
             return
         tune(self.transport, self.sndbuf_bytes)
         self.transport.set_write_buffer_limits(high=self.high_bytes)
         self._write_head(200, HEADERS)
-        self._stream = self.endpoint.join(opening, self)
+        self._stream = endpoint.join(opening, self)
         self._stream.start()
 
     def _refuse(self, response: Response) -> None:
@@ -211,7 +217,8 @@ class EventsProtocol(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         """The server goes down. The first connection told drains the endpoint: all its streams."""
-        self.endpoint.drain()
+        if self.endpoint is not None:
+            self.endpoint.drain()
         if not self._taken:
             super().shutdown()
         elif self._stream is None:
@@ -225,6 +232,6 @@ class EventsProtocol(HttpToolsProtocol):
         super().handle_websocket_upgrade()
 
 
-def make_protocol(endpoint: SseEndpoint, **options: Any) -> type[HttpToolsProtocol]:
+def make_protocol(endpoint: SseEndpoint | None, **options: Any) -> type[HttpToolsProtocol]:
     """The class for `uvicorn.Config(http=…)`. Options: `sndbuf_bytes`, `high_bytes`."""
     return type("PlanetwireProtocol", (EventsProtocol,), {"endpoint": endpoint, **options})
