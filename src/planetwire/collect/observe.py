@@ -72,6 +72,7 @@ class ObservationFeeds:
 
     async def run(self) -> None:
         """All feeds, for ever; ends when cancelled."""
+        self.announce()
         async with asyncio.TaskGroup() as group:
             for source in self._feeds:
                 group.create_task(self._loop(source), name=f"feed:{source}")
