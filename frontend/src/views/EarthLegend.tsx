@@ -13,7 +13,7 @@ export function Legend({ features, version }: { features: readonly Feature[]; ve
   const entries = useMemo(() => legendOf(features, now_ms), [features, version, now_ms]);
   if (entries.length === 0) return null;
   return (
-    <ul className="legend">
+    <ul className="layer__legend">
       {entries.map(({ key, color, count }) => (
         <li key={key}>
           <i style={{ background: color }} aria-hidden="true" />
