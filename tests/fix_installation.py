@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -11,10 +12,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import httpx
 import pytest
 
@@ -79,6 +82,33 @@ class Installation:
 
     def token(self, name: str = "admin") -> str:
         return (self.data_dir / f"{name}.token").read_text().strip()
+
+    def execute(self, statement: str) -> str:
+        """Run SQL as any other program would; the command tag."""
+        return str(self._sql("execute", statement))
+
+    def value(self, query: str) -> Any:
+        """The first value of the first row."""
+        return self._sql("fetchval", query)
+
+    def _sql(self, method: str, text: str) -> Any:
+        async def run() -> Any:
+            connection = await asyncpg.connect(self.dsn)
+            try:
+                return await getattr(connection, method)(text)
+            finally:
+                await connection.close()
+
+        # A thread of its own: the browser's driver keeps an event loop in this one.
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(asyncio.run, run()).result(30)
+
+    def try_value(self, query: str) -> Any:
+        """None while the server does not answer."""
+        try:
+            return self.value(query)
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            return None
 
     def client(self) -> httpx.Client:
         """An HTTP client that may write."""

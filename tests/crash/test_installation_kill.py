@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import signal
 from collections.abc import Callable
 from typing import Any
 
-import asyncpg
 import httpx
 import pytest
 
@@ -26,33 +24,6 @@ SLOW = {
 }
 
 
-def value(dsn: str, query: str) -> Any:
-    async def run() -> Any:
-        connection = await asyncpg.connect(dsn)
-        try:
-            return await connection.fetchval(query)
-        finally:
-            await connection.close()
-
-    return asyncio.run(run())
-
-
-def execute(dsn: str, statement: str) -> None:
-    async def run() -> None:
-        connection = await asyncpg.connect(dsn)
-        await connection.execute(statement)
-        await connection.close()
-
-    asyncio.run(run())
-
-
-def try_value(dsn: str, query: str) -> Any:
-    try:
-        return value(dsn, query)
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
-        return None
-
-
 def newest_job(client: httpx.Client, source: str) -> dict[str, Any]:
     found: dict[str, Any] = client.get("/api/v1/jobs", params={"source": source, "limit": 1}).json()["items"][0]
     return found
@@ -62,16 +33,16 @@ def test_a_worker_killed_mid_job_is_replaced_and_the_job_finishes(installation: 
     """S45, S50, Q18: committed batches stay, another worker runs the job to its end."""
     made = installation("demo", PLANETWIRE_FEEDS__CELESTRAK_GP__MAX_ROWS_PER_S="4000", **SLOW)
     with made.client() as client:
-        wait_for(lambda: (try_value(made.dsn, SATELLITES) or 0) >= 1_000, within_s=60, what="a collect under way")
+        wait_for(lambda: (made.try_value(SATELLITES) or 0) >= 1_000, within_s=60, what="a collect under way")
         before = newest_job(client, "celestrak_gp")
         made.kill("work")
-        kept = value(made.dsn, SATELLITES)
+        kept = made.value(SATELLITES)
         done = made.wait_job(client, before["id"], within_s=60)
         assert done["status"] == "completed", done
         assert done["attempts"] == 2
-        assert value(made.dsn, SATELLITES) >= max(kept, 12_000)
+        assert made.value(SATELLITES) >= max(kept, 12_000)
         body = client.get("/api/v1/visualization/satellites").json()
-        assert body["count"] == value(made.dsn, SATELLITES)
+        assert body["count"] == made.value(SATELLITES)
 
 
 @pytest.mark.parametrize("point", ["relay.before_publish", "relay.after_publish"])
@@ -84,16 +55,15 @@ def test_a_relay_killed_around_its_commit_loses_no_change(
     }
     made = installation("up", PLANETWIRE_FAILPOINT=f"{point}:3", **feeds_off)
     for number in range(6):
-        execute(
-            made.dsn,
+        made.execute(
             "insert into collected_data (source, external_key, kind, lat, lon)"
             f" values ('usgs_quakes', 'q{number}', 'earthquake', 1, 2)",
         )
-        wait_for(lambda: try_value(made.dsn, PENDING) == 0, within_s=60, what="the change consumed")
-    broadcasts = value(made.dsn, "select sum((message->>'records_processed')::int) from earth_broadcasts")
+        wait_for(lambda: made.try_value(PENDING) == 0, within_s=60, what="the change consumed")
+    broadcasts = made.value("select sum((message->>'records_processed')::int) from earth_broadcasts")
     assert broadcasts == 6, "every change is in the log exactly once"
     assert "supervise.child.ended" in made.log(), "the point was reached and the process died"
-    revisions = value(made.dsn, "select array_agg(revision order by revision) from earth_broadcasts")
+    revisions = made.value("select array_agg(revision order by revision) from earth_broadcasts")
     assert revisions == list(range(1, len(revisions) + 1)), "revisions stay dense"
     body = wait_for(
         lambda: httpx.get(f"{made.url}/api/v1/visualization/earthquakes", trust_env=False).json(),
@@ -107,26 +77,24 @@ def test_postgresql_killed_under_load_comes_back_with_everything(installation: C
     """S1, S2: what was committed is there; the job goes on; the globe's snapshot equals the table."""
     made = installation("demo", PLANETWIRE_FEEDS__CELESTRAK_GP__MAX_ROWS_PER_S="4000", **SLOW)
     with made.client() as client:
-        wait_for(lambda: (try_value(made.dsn, SATELLITES) or 0) >= 1_000, within_s=60, what="a collect under way")
-        kept = value(made.dsn, SATELLITES)
+        wait_for(lambda: (made.try_value(SATELLITES) or 0) >= 1_000, within_s=60, what="a collect under way")
+        kept = made.value(SATELLITES)
         postmaster = made.kill("postgres")
         wait_for(
             lambda: made.children().get("postgres") not in (None, postmaster), within_s=60, what="a new PostgreSQL"
         )
-        wait_for(lambda: (try_value(made.dsn, SATELLITES) or -1) >= kept, within_s=60, what="the committed rows")
-        wait_for(
-            lambda: (try_value(made.dsn, SATELLITES) or 0) >= 12_000, within_s=90, what="the collect run to its end"
-        )
-        wait_for(lambda: try_value(made.dsn, PENDING) == 0, within_s=30, what="all changes consumed")
+        wait_for(lambda: (made.try_value(SATELLITES) or -1) >= kept, within_s=60, what="the committed rows")
+        wait_for(lambda: (made.try_value(SATELLITES) or 0) >= 12_000, within_s=90, what="the collect run to its end")
+        wait_for(lambda: made.try_value(PENDING) == 0, within_s=30, what="all changes consumed")
         wait_for(
             lambda: httpx.get(f"{made.url}/readyz", trust_env=False).status_code == 200, within_s=60, what="ready again"
         )
         quiet = (
             "select count(*) from collection_tasks where source = 'celestrak_gp' and status in ('queued', 'running')"
         )
-        wait_for(lambda: try_value(made.dsn, quiet) == 0, within_s=60, what="no job left")
+        wait_for(lambda: made.try_value(quiet) == 0, within_s=60, what="no job left")
         body = client.get("/api/v1/visualization/satellites").json()
-        assert body["count"] == value(made.dsn, SATELLITES)
+        assert body["count"] == made.value(SATELLITES)
 
 
 def test_everything_killed_at_once_starts_again_with_what_was_acknowledged(
@@ -149,7 +117,7 @@ def test_everything_killed_at_once_starts_again_with_what_was_acknowledged(
         assert answer.status_code == 200, answer.text
         return int(answer.json()["revision"])
 
-    execute(made.dsn, "insert into collected_data (source, external_key, kind) values ('usgs_quakes', 'kept', 'quake')")
+    made.execute("insert into collected_data (source, external_key, kind) values ('usgs_quakes', 'kept', 'quake')")
     last = [push(10 + number / 10) for number in range(20)][-1]
     assert made.process is not None and made.process.stdout is not None
     pids = [made.process.pid, *made.children().values()]
@@ -158,7 +126,7 @@ def test_everything_killed_at_once_starts_again_with_what_was_acknowledged(
     made.process.wait()
     made.process.stdout.close()
     made.start()
-    assert value(made.dsn, "select count(*) from collected_data where external_key = 'kept'") == 1
+    assert made.value("select count(*) from collected_data where external_key = 'kept'") == 1
     assert push(30.0) > last
     detail = httpx.get(f"{made.url}/api/city/shanghai/detail", trust_env=False).json()
     values = [point[1] for series in detail["timeseries"]["series"] for point in series["points"]]

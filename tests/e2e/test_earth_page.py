@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 
-import asyncpg
 import pytest
 from playwright.sync_api import Browser, Page
 
@@ -28,17 +26,6 @@ def wait_count(page: Page, layer: str, condition: Callable[[int], bool], *, with
     return int(wait_for(look, within_s=within_s, what=what)) - 1
 
 
-def run_sql(dsn: str, statement: str) -> str:
-    async def run() -> str:
-        connection = await asyncpg.connect(dsn)
-        try:
-            return str(await connection.execute(statement))
-        finally:
-            await connection.close()
-
-    return asyncio.run(run())
-
-
 def test_the_globe_shows_every_satellite_and_the_quakes(demo_installation: Installation, page: Page) -> None:
     """S56–S58 seen from the browser: collected, committed, drawn."""
     page.goto(f"{demo_installation.url}/earth")
@@ -58,7 +45,8 @@ def test_a_delete_typed_into_psql_empties_the_globe_and_collecting_fills_it(
         page.goto(f"{demo_installation.url}/earth")
         wait_count(page, "satellites", lambda n: n >= 12_000, within_s=90, what="satellites before the delete")
         page.evaluate("window.__notReloaded = true")
-        assert run_sql(demo_installation.dsn, "DELETE FROM collected_data WHERE source = 'celestrak_gp'") != "DELETE 0"
+        deleted = demo_installation.execute("DELETE FROM collected_data WHERE source = 'celestrak_gp'")
+        assert deleted != "DELETE 0"
         wait_count(page, "satellites", lambda n: n == 0, within_s=2, what="an empty layer after the delete")
         body = client.get("/api/v1/visualization/satellites").json()
         assert (body["count"], body["features"]) == (0, [])
@@ -134,18 +122,7 @@ def test_stop_keeps_the_committed_batches_on_the_globe(
         done = made.wait_job(client, int(job["id"]), within_s=20)
         assert done["status"] == "cancelled"
         assert done["cancel_requested_at"] is not None
-        rows = run_sql_value(made.dsn, "select count(*) from collected_data where source = 'celestrak_gp'")
+        rows = made.value("select count(*) from collected_data where source = 'celestrak_gp'")
         assert 400 <= done["records_processed"] == rows < 12_000
         wait_count(page, "satellites", lambda n: n == rows, within_s=10, what="the committed satellites on the globe")
     context.close()
-
-
-def run_sql_value(dsn: str, query: str) -> int:
-    async def run() -> int:
-        connection = await asyncpg.connect(dsn)
-        try:
-            return int(await connection.fetchval(query))
-        finally:
-            await connection.close()
-
-    return asyncio.run(run())
