@@ -160,30 +160,11 @@ def test_bulletins_of_five_continents() -> None:
     assert rows["MMTG"]["temp_c"] == 22.0
 
 
-def test_a_bulletin_at_the_end_of_the_year() -> None:
-    result = reports("united_states", datetime(2026, 1, 1, 0, 30, tzinfo=UTC))
-    rows = {row["station"]: row for row in result["rows"]}
-    assert (len(rows), result["rejects"]) == (14, [])
-    assert {row["obs_time"][:10] for row in result["rows"]} == {"2025-12-31"}
-    assert {row["precision"] for row in result["rows"]} == {0.1}
-    assert (rows["KCAR"]["temp_c"], rows["KCAR"]["dewpoint_c"]) == (-13.9, -20.6)
-    assert rows["KSEA"]["temp_c"] == 7.2
-
-
-def test_a_collective_with_lines_that_are_no_report() -> None:
-    result = reports("collective", datetime(2026, 4, 8, 15, tzinfo=UTC))
-    assert (len(result["rows"]), result["notes"]) == (7, {"duplicates": 4})
-    assert [one["sample"] for one in result["rejects"]] == [
-        "QQQQ 081354Z", "QQQQ O81354Z AUTO 17027G37KT", "1QQQ 081354Z AUTO 17027G37KT",
-    ]  # fmt: skip
-    assert [one["offset"] for one in result["rejects"]] == [11, 12, 13]
-
-
 def test_real_reports_of_city_airports_become_patches() -> None:
-    rows = reports("united_states", datetime(2026, 1, 1, 0, 30, tzinfo=UTC))["rows"]
+    rows = reports("worldwide", datetime(2019, 7, 1, 12, 30, tzinfo=UTC))["rows"]
     patches, skipped = AwcMetar().patches(rows)
-    assert [(patch["city"], patch["payload"]["temp"]) for patch in patches] == [("seattle", 7.2)]
-    assert skipped["no_city"] == 13
+    assert [(patch["city"], patch["payload"]["temp"]) for patch in patches] == [("jeddah", 39.0)]
+    assert skipped["no_city"] == 57
 
 
 # --- the command's view -----------------------------------------------------------------------------
