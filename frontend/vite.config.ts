@@ -1,5 +1,6 @@
-import { cp, mkdir, readFile } from "node:fs/promises";
-import { dirname, join, normalize, resolve } from "node:path";
+import { readFileSync } from "node:fs";
+import { copyFile, mkdir, readFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
@@ -9,49 +10,43 @@ const engine = join(here, "node_modules/@cesium/engine");
 const outDir = resolve(here, "../src/planetwire/web/static");
 const backend = process.env.PLANETWIRE_DEV_BACKEND ?? "http://127.0.0.1:8000";
 
-/** What the globe asks for at run time, as [place in the package, place under /cesium]. */
-const CESIUM_FILES: readonly (readonly [string, string])[] = [
-  ["Build/Workers", "Workers"],
-  ["Build/ThirdParty", "ThirdParty"],
-  ["Source/Assets/approximateTerrainHeights.json", "Assets/approximateTerrainHeights.json"],
-  ["Source/Assets/IAU2006_XYS", "Assets/IAU2006_XYS"],
-  ["Source/Assets/Textures/NaturalEarthII", "Assets/Textures/NaturalEarthII"],
-  ["Source/Assets/Textures/waterNormalsSmall.jpg", "Assets/Textures/waterNormalsSmall.jpg"],
+/** The workers that a globe without terrain and without tilesets starts. */
+const CESIUM_WORKERS = [
+  "createVerticesFromHeightmap.js",
+  "incrementallyBuildTerrainPicker.js",
+  "transferTypedArrayTest.js",
 ];
 
-const TYPES: Record<string, string> = {
-  js: "text/javascript",
-  json: "application/json",
-  wasm: "application/wasm",
-  jpg: "image/jpeg",
-  png: "image/png",
-  xml: "application/xml",
-};
+/** Those workers and all that they import, by name in the package's folder of workers. */
+function cesiumWorkers(): readonly string[] {
+  const found = new Set<string>();
+  const left = [...CESIUM_WORKERS];
+  for (let name = left.pop(); name !== undefined; name = left.pop()) {
+    if (found.has(name)) continue;
+    found.add(name);
+    const text = readFileSync(join(engine, "Build/Workers", name), "utf8");
+    for (const match of text.matchAll(/(?:from|import)\s*\(?["']\.\/([\w.-]+\.js)["']/g)) left.push(match[1] ?? "");
+  }
+  return [...found];
+}
 
-/** Copies the globe's runtime files on build, and serves the same files from the package in development. */
+/** Copies the globe's workers on build, and serves the same files from the package in development. */
 function cesiumFiles(): Plugin {
+  const names = cesiumWorkers();
   return {
     name: "planetwire-cesium-files",
     configureServer(server) {
-      server.middlewares.use("/cesium", async (request, response, next) => {
-        const path = normalize(decodeURIComponent((request.url ?? "/").split("?")[0] ?? "/")).replace(/^\/+/, "");
-        const match = CESIUM_FILES.find(([, to]) => path === to || path.startsWith(`${to}/`));
-        if (!match || path.includes("..")) return next();
-        try {
-          const body = await readFile(join(engine, match[0], path.slice(match[1].length)));
-          response.setHeader("Content-Type", TYPES[path.split(".").pop() ?? ""] ?? "application/octet-stream");
-          response.end(body);
-        } catch {
-          next();
-        }
+      server.middlewares.use("/cesium/Workers", async (request, response, next) => {
+        const name = (request.url ?? "/").slice(1).split("?")[0] ?? "";
+        if (!names.includes(name)) return next();
+        response.setHeader("Content-Type", "text/javascript");
+        response.end(await readFile(join(engine, "Build/Workers", name)));
       });
     },
     async writeBundle() {
-      for (const [from, to] of CESIUM_FILES) {
-        const target = join(outDir, "cesium", to);
-        await mkdir(dirname(target), { recursive: true });
-        await cp(join(engine, from), target, { recursive: true });
-      }
+      const target = join(outDir, "cesium/Workers");
+      await mkdir(target, { recursive: true });
+      await Promise.all(names.map((name) => copyFile(join(engine, "Build/Workers", name), join(target, name))));
     },
   };
 }
