@@ -7,6 +7,7 @@ import time
 from urllib.parse import urlsplit
 
 from _running import running, verdict
+
 from fix_installation import wait_for
 
 SECONDS = 4.0

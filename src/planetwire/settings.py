@@ -54,7 +54,7 @@ class JobSettings(Section):
     lease_s: float = Field(30.0, ge=1, le=600, description="How long a silent worker keeps its jobs.")
     heartbeat_s: float = Field(10.0, gt=0, le=200, description="How often leases are extended.")
     concurrency: int = Field(4, ge=1, le=32, description="Jobs run at once by one work process.")
-    batch_rows: int = Field(2_000, ge=1, le=50_000, description="Rows one transaction of a collect job commits.")
+    batch_rows: int = Field(5_000, ge=1, le=50_000, description="Rows one transaction of a collect job commits.")
     poll_s: float = Field(1.0, gt=0, le=60, description="How often work is looked for without a wake-up.")
 
 

@@ -101,10 +101,18 @@ class FeedCollector:
         if parsed.rejects and not parsed.rows:
             first = parsed.rejects[0]
             raise FeedError(f"all {len(parsed.rejects)} records refused, first: {first.reason}", code="bad_body")
-        if parsed.complete:
-            await asyncio.to_thread(self.bodies.save, feed.source, body)
-        for batch in _split(feed, parsed, state, self.settings.jobs.batch_rows, message):
-            yield batch
+        # On disk before the batch that says so; beside the batches before it, since a disk takes its time.
+        saving = (
+            asyncio.ensure_future(asyncio.to_thread(self.bodies.save, feed.source, body)) if parsed.complete else None
+        )
+        try:
+            for batch in _split(feed, parsed, state, self.settings.jobs.batch_rows, message):
+                if batch.complete and saving is not None:
+                    await saving
+                yield batch
+        finally:
+            if saving is not None:
+                await saving
 
 
 def _split(feed: FactFeed, parsed: Parsed, state: FetchState, batch_rows: int, message: str | None) -> Iterator[Batch]:

@@ -9,6 +9,8 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
+from typing import Any
 
 from planetwire.collect.records import number
 from planetwire.model import Fact, Json
@@ -34,7 +36,15 @@ KEYS = (
 )
 _REQUIRED_FLOATS = KEYS[3:9]
 _OPTIONAL_FLOATS = KEYS[14:17]
+_FLOATS = (*_REQUIRED_FLOATS, *_OPTIONAL_FLOATS)
+_ANGLES = ("RA_OF_ASC_NODE", "ARG_OF_PERICENTER", "MEAN_ANOMALY")
+_NUMERIC, _INTEGRAL, _TEXT_OR_NONE = {float, int}, {int}, (str, type(None))
+_FAR = 1e300  # beyond it lie the infinities
+_EPOCH_CHARS = len("2026-11-30T12:00:00.000000")
 _OPTIONAL_INTS = ("EPHEMERIS_TYPE", "ELEMENT_SET_NO", "REV_AT_EPOCH")
+_get_floats = itemgetter(*_FLOATS)
+_get_integers = itemgetter("NORAD_CAT_ID", *_OPTIONAL_INTS)
+_get_texts = itemgetter("OBJECT_NAME", "OBJECT_ID", "CLASSIFICATION_TYPE", "EPOCH")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _INTEGER = re.compile(r"[+-]?\d+")
 _CATALOGUE_NUMBER = re.compile(r"\+?0*[1-9]\d{0,8}|\+?\d{1,9}")
@@ -60,6 +70,91 @@ class BadRecord(ValueError):
 
 def fact_of(record: Mapping[str, object]) -> Fact:
     """One satellite. Values may be numbers or text. Raises BadRecord."""
+    return _usual(record) or _any(record)
+
+
+def _usual(record: Mapping[str, Any]) -> Fact | None:
+    """The record if all of it is as CelesTrak writes it; None sends it the long way, which says what is wrong.
+
+    A catalogue has more than 12,000 records, so this is written for speed: a third of the time of the long way.
+    """
+    try:
+        values = _get_floats(record)
+        integers = _get_integers(record)
+        name, designator, classification, text = _get_texts(record)
+    except KeyError:
+        return None
+    if not ({*map(type, values)} <= _NUMERIC and {*map(type, integers)} == _INTEGRAL):
+        return None
+    if not (type(name) is type(classification) is type(text) is str and type(designator) in _TEXT_OR_NONE):
+        return None
+    at = _usual_epoch(text)
+    if at is None or not _usual_values(*values) or max(integers) > _MAX_INTEGER or min(integers) < -_MAX_INTEGER:
+        return None
+    key, ephemeris_type, element_set_no, rev_at_epoch = integers
+    mean_motion, eccentricity, inclination, node, perigee, anomaly, bstar, dot, ddot = map(float, values)
+    if not 0 < key <= _MAX_CATALOGUE_NUMBER:
+        return None
+    title = name.strip()
+    data: Json = {
+        "OBJECT_NAME": title,
+        "OBJECT_ID": (designator.strip() or None) if designator else None,
+        "EPOCH": text,
+        "MEAN_MOTION": mean_motion,
+        "ECCENTRICITY": eccentricity,
+        "INCLINATION": inclination,
+        "RA_OF_ASC_NODE": node,
+        "ARG_OF_PERICENTER": perigee,
+        "MEAN_ANOMALY": anomaly,
+        "EPHEMERIS_TYPE": ephemeris_type,
+        "CLASSIFICATION_TYPE": classification.strip() or "U",
+        "NORAD_CAT_ID": key,
+        "ELEMENT_SET_NO": element_set_no,
+        "REV_AT_EPOCH": rev_at_epoch,
+        "BSTAR": bstar,
+        "MEAN_MOTION_DOT": dot,
+        "MEAN_MOTION_DDOT": ddot,
+    }
+    return Fact(str(key), "satellite", title or f"NORAD {key}", data, None, None, at)
+
+
+def _usual_epoch(text: str) -> datetime | None:
+    if len(text) != _EPOCH_CHARS:
+        return None
+    try:
+        at = datetime.fromisoformat(text + "+00:00")
+    except ValueError:
+        return None
+    # Other spellings of the same length exist: only one that comes back unchanged is usual.
+    return at if at.isoformat(timespec="microseconds")[:-6] == text and _FIRST_YEAR <= at.year <= _LAST_YEAR else None
+
+
+def _usual_values(
+    mean_motion: float,
+    eccentricity: float,
+    inclination: float,
+    node: float,
+    perigee: float,
+    anomaly: float,
+    bstar: float,
+    dot: float,
+    ddot: float,
+) -> bool:
+    """In range; False for NaN, which compares false, and for the infinities."""
+    return (
+        0.0 < mean_motion <= _MAX_MEAN_MOTION
+        and 0.0 <= eccentricity < 1.0
+        and 0.0 <= inclination <= 180.0
+        and -360.0 <= node <= 360.0
+        and -360.0 <= perigee <= 360.0
+        and -360.0 <= anomaly <= 360.0
+        and -_FAR < bstar < _FAR
+        and -_FAR < dot < _FAR
+        and -_FAR < ddot < _FAR
+    )
+
+
+def _any(record: Mapping[str, object]) -> Fact:
     key = str(catalogue_number(record.get("NORAD_CAT_ID")))
     try:
         data = _data(record, int(key))
@@ -170,6 +265,6 @@ def _check_ranges(data: Json) -> None:
         raise BadRecord(f"INCLINATION is not in [0, 180] degrees: {data['INCLINATION']}")
     if not 0.0 < data["MEAN_MOTION"] <= _MAX_MEAN_MOTION:
         raise BadRecord(f"MEAN_MOTION is not in (0, {_MAX_MEAN_MOTION:g}] revolutions a day: {data['MEAN_MOTION']}")
-    for name in ("RA_OF_ASC_NODE", "ARG_OF_PERICENTER", "MEAN_ANOMALY"):
+    for name in _ANGLES:
         if abs(data[name]) > 360.0:
             raise BadRecord(f"{name} is no angle in degrees: {data[name]}")

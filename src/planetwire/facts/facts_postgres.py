@@ -22,7 +22,7 @@ log = get_logger()
 Q = queries_beside(__file__)
 
 STAGE = "fact_stage"
-STAGE_COLUMNS = ("n", "external_key", "kind", "title", "data", "lat", "lon", "observed_at", "valid_until")
+STAGE_COLUMNS = ("external_key", "kind", "title", "data", "lat", "lon", "observed_at", "valid_until")
 SHRINK_MIN = 0.5  # a body with less than this share of the rows we have deletes nothing
 
 
@@ -52,11 +52,12 @@ class PostgresFactStore:
     async def _merge(self, connection: Connection, source: str, facts: Sequence[Fact], task_id: int | None) -> Written:
         if not facts:
             return Written(0, 0, 0)
+        rows = {row[0]: row for row in _stage_rows(facts)}  # one statement may not write a row twice: the last wins
         await connection.execute(Q.create_stage)
-        await connection.copy_records_to_table(STAGE, records=_stage_rows(facts), columns=STAGE_COLUMNS)
-        row = await connection.fetchrow(Q.merge_stage, source, task_id)
-        inserted, updated = row["inserted"], row["updated"]
-        return Written(inserted, updated, row["offered"] - inserted - updated)
+        await connection.copy_records_to_table(STAGE, records=rows.values(), columns=STAGE_COLUMNS)
+        counts = await connection.fetchrow(Q.merge_stage, source, task_id)
+        inserted, updated = counts["inserted"], counts["updated"]
+        return Written(inserted, updated, len(rows) - inserted - updated)
 
     async def _sweep(self, tx: JobTx, source: str, keys: frozenset[str], task_id: int | None) -> None:
         connection: Connection = tx.connection
@@ -123,9 +124,8 @@ def _rows_of(batch: Batch) -> int | None:
 
 
 def _stage_rows(facts: Sequence[Fact]) -> Iterator[tuple[Any, ...]]:
-    for n, fact in enumerate(facts):
+    for fact in facts:
         yield (
-            n,
             _text(fact.external_key),
             _text(fact.kind),
             _text(fact.title),

@@ -1,22 +1,21 @@
 -- name: create_stage
 -- Lives as long as its connection, is empty after each commit. Rows arrive by binary COPY, JSON as text.
 create temporary table if not exists fact_stage (
-    n integer, external_key text, kind text, title text, data text,
+    external_key text, kind text, title text, data text,
     lat double precision, lon double precision, observed_at timestamptz, valid_until timestamptz
 ) on commit delete rows
 
 -- name: merge_stage
 -- Rows equal to what is there are left out before the insert: a conflicting insert would lock, and so write, each.
 -- In key order, so that two merges of one source cannot lock each other out.
-with latest as (
-    select distinct on (external_key) * from fact_stage order by external_key, n desc
+with offered as materialized (
+    select external_key, kind, title, data::jsonb as data, lat, lon, observed_at, valid_until from fact_stage
 ), changed as (
-    select l.external_key, l.kind, l.title, l.data::jsonb as data, l.lat, l.lon, l.observed_at, l.valid_until
-    from latest l
+    select l.* from offered l
     left join collected_data f on f.source = $1 and f.external_key = l.external_key
     where f.id is null
         or (f.kind, f.title, f.data, f.lat, f.lon, f.observed_at, f.valid_until) is distinct from
-            (l.kind, l.title, l.data::jsonb, l.lat, l.lon, l.observed_at, l.valid_until)
+            (l.kind, l.title, l.data, l.lat, l.lon, l.observed_at, l.valid_until)
     order by l.external_key
 ), merged as (
     insert into collected_data as f
@@ -31,8 +30,7 @@ with latest as (
          excluded.valid_until)
     returning f.xmax = 0 as inserted
 )
-select count(*) filter (where inserted) as inserted, count(*) filter (where not inserted) as updated,
-    (select count(*) from latest) as offered
+select count(*) filter (where inserted) as inserted, count(*) filter (where not inserted) as updated
 from merged
 
 -- name: count_before_run

@@ -48,6 +48,7 @@ CONFIG = {
     "checkpoint_timeout": "15min",
     "autovacuum_naptime": "10s",
     "jit": "off",
+    "work_mem": "16MB",  # a batch of 5,000 rows is sorted in memory
     "unix_socket_permissions": "0700",
     "idle_in_transaction_session_timeout": "10min",
     "log_line_prefix": "%m [%p] %a ",
