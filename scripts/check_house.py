@@ -98,7 +98,9 @@ def crowded_folders(files: list[Path]) -> list[str]:
 def long_architecture() -> list[str]:
     """The one page that everybody reads stays one page."""
     lines = len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines())
-    return [f"ARCHITECTURE.md: {lines} lines, at most {ARCHITECTURE_LINES_MAX}"] if lines > ARCHITECTURE_LINES_MAX else []
+    return (
+        [f"ARCHITECTURE.md: {lines} lines, at most {ARCHITECTURE_LINES_MAX}"] if lines > ARCHITECTURE_LINES_MAX else []
+    )
 
 
 def main() -> int:

@@ -9,6 +9,7 @@ import { createEarth, type Earth as EarthStore, type Notice } from "../data/eart
 import type { Globe } from "../draw/globe";
 import type { PointId } from "../draw/globe_points";
 import { i18next } from "../i18n";
+import "../styles/jobs.css";
 import "../styles/earth.css";
 import { tabOf } from "../data/jobs_core";
 import { EarthCard } from "./EarthCard";

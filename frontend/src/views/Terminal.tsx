@@ -1,5 +1,6 @@
 /** The Terminal page: live temperatures of the cities on screen, and the list of all cities. */
 import "uplot/dist/uPlot.min.css";
+import "../styles/rows.css";
 import "../styles/terminal.css";
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
