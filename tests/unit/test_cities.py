@@ -10,7 +10,6 @@ import pytest
 
 from planetwire.cities import BY_KEY, CITIES, by_icao, fold, resolve
 
-
 AIRPORTS = airportsdata.load("ICAO")
 
 
