@@ -62,10 +62,11 @@ unit: $(VENV)/.installed ## Only the tests that need no server
 	$(BIN)/python -m pytest -q tests/unit
 
 pytest: setup ## Every Python test, browser tests included
-	$(BIN)/python -m pytest -q -n $${PLANETWIRE_TEST_WORKERS:-2} --dist loadgroup
+	$(BIN)/python -m pytest -q -m "not browser" -n $${PLANETWIRE_TEST_WORKERS:-2}
+	$(BIN)/python -m pytest -q -m browser
 
 e2e: setup ## Only the browser tests
-	$(BIN)/python -m pytest -q tests/e2e
+	$(BIN)/python -m pytest -q -m browser
 
 bench: setup ## Every benchmark, one figure a script
 	@for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page
 
 from fix_installation import Installation, wait_for
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("demo"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 COUNT = "layer => window.__planetwire?.earth?.count(layer) ?? -1"
 

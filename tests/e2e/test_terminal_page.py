@@ -13,7 +13,7 @@ from cable import Cable
 from fix_browser import PHONE
 from fix_installation import Installation, wait_for
 
-pytestmark = [pytest.mark.browser, pytest.mark.xdist_group("demo"), pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 CITIES = "() => [...(window.__planetwire?.terminal?.cities ?? [])]"
 POINTS = "([city, series]) => window.__planetwire.terminal.values(city, series)"
