@@ -20,6 +20,7 @@ Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 
 COMMAND_TIMEOUT_S = 30.0  # a statement that takes longer is a fault, not a load
 CONNECT_TIMEOUT_S = 5.0
+CLOSE_TIMEOUT_S = 3.0  # for what is under way when a process ends
 SELF_TEST_S = 15.0  # how often the LISTEN connection proves that it is alive
 RECONNECT_MAX_S = 5.0
 # What a dead, restarting or unreachable server raises; anything else is a bug and travels on.
@@ -79,6 +80,14 @@ async def open_pool(dsn: str, *, application: str, min_size: int = 1, max_size: 
     except (*CONNECTION_ERRORS, asyncpg.PostgresError) as error:
         raise BackendError(f"PostgreSQL cannot be reached: {error}") from error
     return pool
+
+
+async def close_pool(pool: Pool) -> None:
+    """Close softly, and hard after a moment: a server that went away keeps its connections waiting."""
+    try:
+        await asyncio.wait_for(pool.close(), CLOSE_TIMEOUT_S)
+    except (TimeoutError, *CONNECTION_ERRORS):
+        pool.terminate()
 
 
 @asynccontextmanager

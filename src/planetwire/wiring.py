@@ -45,7 +45,7 @@ from planetwire.outbox.diagnosis_postgres import examine
 from planetwire.outbox.prune import prune_forever
 from planetwire.outbox.prune_postgres import PostgresPruner
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
-from planetwire.postgres import Pool, connect, open_pool
+from planetwire.postgres import Pool, close_pool, connect, open_pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
 from planetwire.settings import Settings
@@ -168,7 +168,7 @@ async def open_web(
 
 async def _pool(stack: AsyncExitStack, dsn: str, name: str, size: int) -> Pool:
     pool = await open_pool(dsn, application=name, max_size=size)
-    stack.push_async_callback(pool.close)
+    stack.push_async_callback(close_pool, pool)
     return pool
 
 
