@@ -23,6 +23,7 @@ CONNECT_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 3.0  # for what is under way when a process ends
 SELF_TEST_S = 15.0  # how often the LISTEN connection proves that it is alive
 RECONNECT_MAX_S = 5.0
+_JSONB_VERSION = b"\x01"  # first byte of jsonb's binary form; JSON text follows
 # What a dead, restarting or unreachable server raises; anything else is a bug and travels on.
 # (InternalClientError: the driver lost the server in the middle of a protocol step.)
 CONNECTION_ERRORS = (
@@ -42,12 +43,17 @@ SERVER_BUSY = (
 
 
 async def set_codecs(connection: Connection) -> None:
-    """Jsonb as Python values through orjson."""
-    await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=_dumps, decoder=orjson.loads, format="text")
+    """Let jsonb be Python values through orjson; `bytes` are taken for JSON that is encoded already."""
+    # Binary, so that COPY takes it too.
+    await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=_encode, decoder=_decode, format="binary")
 
 
-def _dumps(value: object) -> str:
-    return value.decode() if isinstance(value, bytes) else orjson.dumps(value).decode()
+def _encode(value: object) -> bytes:
+    return _JSONB_VERSION + (value if isinstance(value, bytes) else orjson.dumps(value))
+
+
+def _decode(raw: bytes) -> object:
+    return orjson.loads(memoryview(raw)[1:])
 
 
 async def connect(dsn: str, *, application: str) -> Connection:

@@ -62,6 +62,8 @@ class PostgresFactStore:
     async def _sweep(self, tx: JobTx, source: str, keys: frozenset[str], task_id: int | None) -> None:
         connection: Connection = tx.connection
         before = await connection.fetchval(Q.count_before_run, source, task_id)
+        if not before:
+            return  # whatever is there came with this run
         if len(keys) < before * SHRINK_MIN:
             log.warning("facts.sweep.refused", source=source, rows=len(keys), before=before)
             tx.progress(0, message=f"suspicious_shrink: {len(keys)} rows, {before} before; nothing was deleted")
@@ -142,9 +144,9 @@ def _text(value: str) -> str:
     return value.replace("\x00", "")
 
 
-def _json(value: object) -> str:
-    text = orjson.dumps(value).decode()
-    return orjson.dumps(_without_nul(value)).decode() if "\\u0000" in text else text
+def _json(value: object) -> bytes:
+    text = orjson.dumps(value)
+    return orjson.dumps(_without_nul(value)) if b"\\u0000" in text else text
 
 
 def _without_nul(value: object) -> object:

@@ -1,17 +1,15 @@
 -- name: create_stage
--- Lives as long as its connection, is empty after each commit. Rows arrive by binary COPY, JSON as text.
+-- Lives as long as its connection, is empty after each commit. Rows arrive by binary COPY.
 create temporary table if not exists fact_stage (
-    external_key text, kind text, title text, data text,
+    external_key text, kind text, title text, data jsonb,
     lat double precision, lon double precision, observed_at timestamptz, valid_until timestamptz
 ) on commit delete rows
 
 -- name: merge_stage
 -- Rows equal to what is there are left out before the insert: a conflicting insert would lock, and so write, each.
 -- In key order, so that two merges of one source cannot lock each other out.
-with offered as materialized (
-    select external_key, kind, title, data::jsonb as data, lat, lon, observed_at, valid_until from fact_stage
-), changed as (
-    select l.* from offered l
+with changed as (
+    select l.* from fact_stage l
     left join collected_data f on f.source = $1 and f.external_key = l.external_key
     where f.id is null
         or (f.kind, f.title, f.data, f.lat, f.lon, f.observed_at, f.valid_until) is distinct from
