@@ -1,0 +1,229 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { connected, EPOCH, patch, testStream } from "../testing/stream";
+import { streamUrl } from "./sse";
+import { STREAM_SIGNALS, STREAM_STATES, STREAM_TABLE } from "./sse_states";
+
+function live(city = "shanghai", revision = 5) {
+  const test = testStream();
+  test.stream.want([city]);
+  test.stream.snapshot(city, EPOCH, revision);
+  test.timers.advance(200);
+  test.last().send(connected({ [city]: revision }, revision));
+  return test;
+}
+
+describe("the address", () => {
+  it("names the cities sorted and the cursor as epoch and revision", () => {
+    expect(streamUrl(["tokyo", "hong kong"], { epoch: EPOCH, revision: 7 }, 500)).toBe(
+      `/api/events?cities=hong%20kong,tokyo&since_revision=${EPOCH}-7&replay_limit=500`,
+    );
+    expect(streamUrl(["tokyo"], null, 10)).toBe("/api/events?cities=tokyo&replay_limit=10");
+  });
+});
+
+describe("the table", () => {
+  it("has an answer to every signal in every state", () => {
+    for (const state of STREAM_STATES)
+      for (const signal of STREAM_SIGNALS) expect(STREAM_STATES).toContain(STREAM_TABLE[state][signal]);
+  });
+});
+
+describe("one stream", () => {
+  it("begins at the least of the visible cities' snapshots", () => {
+    const { stream, timers, sources } = testStream();
+    stream.want(["tokyo", "shanghai"]);
+    stream.snapshot("tokyo", EPOCH, 9);
+    stream.snapshot("shanghai", EPOCH, 4);
+    timers.advance(200);
+    expect(sources.map((source) => source.url)).toEqual([
+      `/api/events?cities=shanghai,tokyo&since_revision=${EPOCH}-4&replay_limit=500`,
+    ]);
+  });
+
+  it("is opened once for several changes of the cities, and the old one is closed", () => {
+    const test = live();
+    test.stream.want(["tokyo"]);
+    test.stream.want(["tokyo", "seoul"]);
+    test.stream.snapshot("tokyo", EPOCH, 5);
+    test.stream.snapshot("seoul", EPOCH, 5);
+    test.timers.advance(1_000);
+    expect(test.sources).toHaveLength(2);
+    expect(test.open().map((source) => source.url)).toEqual([
+      `/api/events?cities=seoul,tokyo&since_revision=${EPOCH}-5&replay_limit=500`,
+    ]);
+  });
+
+  it("is closed when nothing is wanted", () => {
+    const test = live();
+    test.stream.want([]);
+    expect(test.open()).toEqual([]);
+    expect(test.stream.state).toBe("idle");
+  });
+
+  it("is opened again at the last revision that was handled", () => {
+    const test = live();
+    test.last().send(patch("shanghai", 6, 5));
+    test.last().onLost();
+    expect(test.stream.state).toBe("waiting");
+    test.timers.advance(3_000);
+    expect(test.last().url).toContain(`since_revision=${EPOCH}-6`);
+    expect(test.open()).toHaveLength(1);
+  });
+
+  it("counts as lost after two and a half heartbeats of silence", () => {
+    const test = live();
+    test.timers.advance(74_000);
+    expect(test.stream.state).toBe("live");
+    test.timers.advance(2_000);
+    expect(test.stream.state).not.toBe("live");
+    expect(test.sources[0]?.closed).toBe(true);
+  });
+
+  it("stays while heartbeats come, and takes their cursor", () => {
+    const test = live();
+    for (let beat = 0; beat < 10; beat += 1) {
+      test.timers.advance(30_000);
+      test.last().send({ type: "heartbeat", cursor: `${EPOCH}-${50 + beat}`, revision: 50 + beat, ts: 0 });
+    }
+    expect(test.sources).toHaveLength(1);
+    test.last().onLost();
+    test.timers.advance(3_000);
+    expect(test.last().url).toContain(`since_revision=${EPOCH}-59`);
+  });
+
+  it("waits longer after each failure and says offline after some", () => {
+    const test = live();
+    const waits: number[] = [];
+    for (let attempt = 0; attempt < 6; attempt += 1) {
+      const before = test.timers.now();
+      test.last().onLost();
+      const count = test.sources.length;
+      while (test.sources.length === count) test.timers.advance(100);
+      waits.push(test.timers.now() - before);
+    }
+    expect(waits[0]).toBeLessThan(waits[3] as number);
+    expect(Math.max(...waits)).toBeLessThanOrEqual(30_100);
+    expect(test.heard.states).toContain("offline");
+  });
+});
+
+describe("what is handed on", () => {
+  it("is each event once, in order, whatever else the server repeats", () => {
+    const test = live();
+    test.last().send(patch("shanghai", 6, 5));
+    test.last().send(patch("shanghai", 6, 5));
+    test.last().send(patch("shanghai", 4, 3));
+    test.last().send(patch("shanghai", 9, 6));
+    expect(test.heard.steps.map((step) => step.revision)).toEqual([6, 9]);
+    expect(test.heard.resyncs).toEqual([]);
+  });
+
+  it("is nothing behind a hole until the city was fetched again", () => {
+    const test = live();
+    test.last().send(patch("shanghai", 8, 7));
+    expect(test.heard.steps).toEqual([]);
+    expect(test.heard.resyncs).toEqual([{ cities: ["shanghai"], reason: "gap", mark: true }]);
+    const arrival = test.stream.snapshot("shanghai", EPOCH, 7);
+    expect([arrival.take, arrival.enough, arrival.steps.map((step) => step.revision)]).toEqual([true, true, [8]]);
+  });
+
+  it("asks for the cities that the server names when it cannot replay", () => {
+    const test = live();
+    test.last().send({
+      type: "resync_required",
+      reason: "replay_window_exceeded",
+      latest_revision: 40,
+      cities: ["shanghai"],
+    });
+    expect(test.heard.resyncs).toEqual([{ cities: ["shanghai"], reason: "replay_window_exceeded", mark: true }]);
+    expect(test.stream.snapshot("shanghai", EPOCH, 39).enough).toBe(false);
+    expect(test.stream.snapshot("shanghai", EPOCH, 40).enough).toBe(true);
+  });
+
+  it("starts from nothing when the log began a new life", () => {
+    const test = live();
+    test.last().onLost();
+    test.timers.advance(3_000);
+    test.last().send(connected({ shanghai: 1 }, 1, "zzzzzzzzzzzz"));
+    expect(test.heard.resyncs).toEqual([{ cities: ["shanghai"], reason: "epoch_changed", mark: true }]);
+  });
+
+  it("leaves out a schema that is not known, but counts its revision", () => {
+    const test = live();
+    test.last().send({ ...patch("shanghai", 6, 5), schema_version: 2 });
+    test.last().send(patch("shanghai", 7, 6));
+    expect(test.heard.debug.some((line) => line.includes("schema 2"))).toBe(true);
+    expect(test.heard.resyncs).toEqual([]);
+    expect(test.heard.steps.map((step) => [step.revision, step.patch === null])).toEqual([
+      [6, true],
+      [7, false],
+    ]);
+  });
+
+  it("never comes from a source that was replaced", () => {
+    const test = live();
+    const old = test.last();
+    old.onLost();
+    test.timers.advance(3_000);
+    old.send(patch("shanghai", 6, 5));
+    expect(test.heard.steps).toEqual([]);
+  });
+});
+
+const answers = fc.oneof(
+  fc.record({
+    kind: fc.constant("patch" as const),
+    revision: fc.nat(12),
+    prev: fc.nat(12),
+    city: fc.constantFrom("a", "b", "c"),
+  }),
+  fc.record({ kind: fc.constant("lost" as const) }),
+  fc.record({ kind: fc.constant("wait" as const), ms: fc.nat(90_000) }),
+  fc.record({ kind: fc.constant("junk" as const), text: fc.oneof(fc.string(), fc.json()) }),
+  fc.record({ kind: fc.constant("connected" as const), revision: fc.nat(12) }),
+  fc.record({ kind: fc.constant("snapshot" as const), city: fc.constantFrom("a", "b"), revision: fc.nat(12) }),
+  fc.record({ kind: fc.constant("want" as const), cities: fc.subarray(["a", "b"]) }),
+);
+type Answer = typeof answers extends fc.Arbitrary<infer T> ? T : never;
+type Test = ReturnType<typeof testStream>;
+
+function play(test: Test, last: Map<string, number>, answer: Answer): void {
+  const source = test.sources[test.sources.length - 1];
+  if (answer.kind === "want") test.stream.want(answer.cities);
+  if (answer.kind === "wait") test.timers.advance(answer.ms);
+  if (answer.kind === "lost") source?.onLost();
+  if (answer.kind === "junk") source?.onMessage(answer.text);
+  if (answer.kind === "connected") source?.send(connected({ a: answer.revision }, answer.revision));
+  if (answer.kind === "patch") source?.send(patch(answer.city, answer.revision, answer.prev));
+  if (answer.kind !== "snapshot") return;
+  if (test.stream.snapshot(answer.city, EPOCH, answer.revision).take) last.set(answer.city, answer.revision);
+}
+
+function check(test: Test, last: Map<string, number>, told: number): void {
+  expect(test.open().length).toBeLessThanOrEqual(1);
+  for (const { city, revision } of test.heard.steps.slice(told)) {
+    expect(["a", "b"]).toContain(city);
+    if (revision === null) continue;
+    expect(revision).toBeGreaterThan(last.get(city) ?? -1);
+    last.set(city, revision);
+  }
+}
+
+describe("whatever a server answers", () => {
+  it("keeps one source at most, and hands on rising revisions of wanted cities", () => {
+    fc.assert(
+      fc.property(fc.array(answers, { maxLength: 60 }), (script) => {
+        const test = testStream();
+        const last = new Map<string, number>();
+        test.stream.want(["a", "b"]);
+        for (const answer of script) {
+          const told = test.heard.steps.length;
+          play(test, last, answer);
+          check(test, last, told);
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
