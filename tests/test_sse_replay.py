@@ -108,7 +108,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
 
 
 async def test_only_events_of_the_asked_cities_are_replayed_in_order_before_live_ones(served: Served) -> None:
-    """S154, S201, S224: connected, then the missed events of these cities, then live; nothing of other cities."""
+    """S154, S162–S165, S201, S224: connected, then the missed events of these cities, then live; nothing of other cities."""
     first = await served.observations.put("shanghai", 20.0)
     for number in range(5):
         await served.observations.put("shanghai", 21.0 + number)
@@ -223,7 +223,7 @@ async def test_city_names_are_found_under_any_spelling(served: Served, name: str
 
 
 async def test_an_older_patch_pushed_meanwhile_arrives_as_v1(served: Served) -> None:
-    """S146, S148, S166, S183, S225: log first, then broadcast."""
+    """S112, S146, S148, S166, S183, S225, S229: log first, then broadcast."""
     client = await served.open("shanghai")
     await client.frames(1)
     answer = await served.push({"type": "city_patch", "city": "Shanghai", "changes": {"temp": 30.4}, "revision": 77})

@@ -1,4 +1,4 @@
-/** S204, S205: a patch appends its minute point; a runway patch updates its own series. */
+/** S176, S177, S204, S205, S206: a patch appends its minute point; a runway patch updates its own series. */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readDetail, readPatch } from "../client/city_wire";

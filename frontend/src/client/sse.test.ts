@@ -13,6 +13,7 @@ function live(city = "shanghai", revision = 5) {
   return test;
 }
 
+// S106, S172: the address names the cities and the position.
 describe("the address", () => {
   it("names the cities sorted and the cursor as epoch and revision", () => {
     expect(streamUrl(["tokyo", "hong kong"], { epoch: EPOCH, revision: 7 }, 500)).toBe(
@@ -29,6 +30,7 @@ describe("the table", () => {
   });
 });
 
+// S179–S181, S184–S187: visible cities only, rebuilt when they change, resumed where it was lost.
 describe("one stream", () => {
   it("begins at the least of the visible cities' snapshots", () => {
     const { stream, timers, sources } = testStream();
@@ -108,6 +110,7 @@ describe("one stream", () => {
   });
 });
 
+// S157, S170, S171, S173, S188, S192, S193, S194, S223: gaps and resyncs ask for the snapshot, the rest is ignored.
 describe("what is handed on", () => {
   it("is each event once, in order, whatever else the server repeats", () => {
     const test = live();
