@@ -108,7 +108,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
 
 
 async def test_only_events_of_the_asked_cities_are_replayed_in_order_before_live_ones(served: Served) -> None:
-    """S154, S162–S165, S201, S224: connected, then the missed events of these cities, then live; nothing of other cities."""
+    """S154, S162–S165, S201, S224: connected, then the missed events, then live; nothing of other cities."""
     first = await served.observations.put("shanghai", 20.0)
     for number in range(5):
         await served.observations.put("shanghai", 21.0 + number)
