@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import socket
+import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import FrameType
@@ -25,6 +27,7 @@ from planetwire.wiring import Loop, Secrets
 log = get_logger()
 
 SHUTDOWN_S = 5  # open requests get this long
+END_S = 10.0  # a process that was told to end is gone by then, also when its database went away first
 
 
 def database_of(settings: Settings) -> str:
@@ -120,6 +123,7 @@ async def _serve_until_told(server: uvicorn.Server, sock: socket.socket, web: wi
     serving = asyncio.ensure_future(server.serve(sockets=[sock]))
     serving.add_done_callback(lambda _: told.set())
     await told.wait()
+    _end_in_any_case()
     await web.drain()
     await serving
 
@@ -142,6 +146,13 @@ def run_relay(settings: Settings) -> None:
     """Lead, or stand by, until SIGTERM."""
     arm(settings.failpoint)
     uvloop.run(_loops(wiring.open_relay(settings, database_of(settings))))
+
+
+def _end_in_any_case() -> None:
+    """Leases, leadership and acknowledged rows are safe without a soft end; only waiting is bounded here."""
+    last_resort = threading.Timer(END_S, os._exit, (1,))
+    last_resort.daemon = True
+    last_resort.start()
 
 
 async def _loops(opening: wiring.Opening) -> None:
