@@ -46,6 +46,7 @@ class Installation:
     environment: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[str] | None = None
     login_url: str = ""
+    program: tuple[str, ...] = (sys.executable, "-m", "planetwire")
 
     def start(self) -> Installation:
         """Start and wait for the printed address."""
@@ -53,7 +54,7 @@ class Installation:
         environment |= {"PLANETWIRE_DATA_DIR": str(self.data_dir), "PLANETWIRE_PORT": "0"} | self.environment
         with (self.data_dir.parent / f"{self.data_dir.name}.log").open("ab") as log_file:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "planetwire", *self.command],
+                [*self.program, *self.command],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=log_file,

@@ -6,11 +6,15 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
+
+from fix_installation import Installation
 
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = "planetwire/web/static/"
@@ -51,3 +55,33 @@ def test_sql_schema_and_samples_travel_too(wheel: zipfile.ZipFile) -> None:
 
 def test_no_test_and_no_source_of_the_front_end_is_inside(wheel: zipfile.ZipFile) -> None:
     assert not [name for name in wheel.namelist() if name.endswith((".ts", ".tsx")) or "/tests/" in name]
+
+
+@pytest.fixture
+def installed(wheel: zipfile.ZipFile, tmp_path: Path) -> Path:
+    """The command of a new environment that holds the wheel; only what it depends on is borrowed from this one."""
+    home = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True, timeout=60)
+    pip = [sys.executable, "-m", "pip", "--python", home / "bin" / "python", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel.filename)], check=True, timeout=60)
+    [packages] = (home / "lib").glob("python*/site-packages")
+    (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return home / "bin" / "planetwire"
+
+
+def test_the_installed_wheel_starts_without_node_and_serves_the_whole_page(installed: Path, data_dir: Path) -> None:
+    """S206: nothing of the source tree, and no program on the path, is needed to see the page."""
+    empty = data_dir.parent / "nothing"
+    empty.mkdir()
+    feeds = {"PLANETWIRE_FEEDS__AWC_METAR__ENABLED": "false", "PATH": str(empty)}
+    made = Installation(data_dir, ("up", "--only", "terminal"), feeds, program=(str(installed),)).start()
+    try:
+        with httpx.Client(base_url=made.url, trust_env=False) as http:
+            page = http.get("/terminal")
+            assert (page.status_code, page.headers["content-type"].partition(";")[0]) == (200, "text/html")
+            named = re.findall(r'(?:src|href)="(/[^"]+)"', page.text)
+            assert len(named) >= 3
+            assert {http.get(name).status_code for name in named} == {200}
+            assert len(http.get("/api/scan/terminal").json()["rows"]) >= 50
+    finally:
+        assert made.stop() == 0
