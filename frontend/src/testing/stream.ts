@@ -2,7 +2,7 @@
 import { createBackoff } from "../client/backoff";
 import { ObservationStream, type StreamListener } from "../client/sse";
 import type { CityStep } from "../client/sse_frames";
-import type { SourceEvents } from "../client/sse_transport";
+import type { OpenSource, SourceEvents } from "../client/sse_transport";
 import { manualTimers } from "./clock";
 
 export const EPOCH = "abcdef012345";
@@ -20,10 +20,26 @@ export interface Heard {
   debug: string[];
 }
 
+/** Every source that was opened; two open at once are an error. */
+export function fakeSources() {
+  const sources: FakeSource[] = [];
+  const open: OpenSource = (url, events) => {
+    if (sources.some(({ closed }) => !closed)) throw new Error("two open streams");
+    const source = { url, closed: false, ...events, send: (frame: object) => events.onMessage(JSON.stringify(frame)) };
+    sources.push(source);
+    return {
+      close() {
+        source.closed = true;
+      },
+    };
+  };
+  return { sources, open, last: () => sources[sources.length - 1] as FakeSource };
+}
+
 /** A stream over fake sources and a clock that stands still. */
 export function testStream() {
   const timers = manualTimers();
-  const sources: FakeSource[] = [];
+  const { sources, open, last } = fakeSources();
   const heard: Heard = { states: [], steps: [], resyncs: [], debug: [] };
   const listener: StreamListener = {
     onState: (state) => heard.states.push(state),
@@ -31,33 +47,13 @@ export function testStream() {
     onResync: (cities, reason, mark) => heard.resyncs.push({ cities, reason, mark }),
   };
   const stream = new ObservationStream({
-    open(url, events) {
-      const source: FakeSource = {
-        url,
-        closed: false,
-        ...events,
-        send: (frame) => events.onMessage(JSON.stringify(frame)),
-      };
-      sources.push(source);
-      return {
-        close() {
-          source.closed = true;
-        },
-      };
-    },
+    open,
     listener,
     timers,
     backoff: createBackoff({ random: () => 0.5 }),
     debug: (message, detail) => heard.debug.push(`${message} ${detail}`),
   });
-  return {
-    timers,
-    sources,
-    heard,
-    stream,
-    open: () => sources.filter((source) => !source.closed),
-    last: () => sources[sources.length - 1] as FakeSource,
-  };
+  return { timers, sources, heard, stream, open: () => sources.filter((source) => !source.closed), last };
 }
 
 export function connected(cities: Record<string, number>, revision: number, epoch = EPOCH) {

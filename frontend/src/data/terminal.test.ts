@@ -1,0 +1,293 @@
+import { describe, expect, it } from "vitest";
+import { createBackoff } from "../client/backoff";
+import { createHttp } from "../client/http";
+import { type ManualTimers, manualTimers, settle } from "../testing/clock";
+import { detailBody, fakeServer, rowBody } from "../testing/observations";
+import { connected, EPOCH, fakeSources, patch } from "../testing/stream";
+import { type CityView, Terminal } from "./terminal";
+
+const NOON = Date.UTC(2026, 4, 26, 10);
+const A = "/api/city/shanghai/detail";
+const B = "/api/city/hong%20kong/detail";
+
+async function pass(timers: ManualTimers, ms: number): Promise<void> {
+  await settle();
+  timers.advance(ms);
+  await settle();
+}
+
+function setUp(routes: Record<string, unknown> = {}) {
+  const timers = manualTimers(NOON);
+  const wire = fakeSources();
+  const visible = { hidden: false };
+  const all: Record<string, unknown> = {
+    "/api/scan/terminal": { revision: 5, epoch: EPOCH, rows: [rowBody("shanghai"), rowBody("hong kong")] },
+    "/api/cities": { items: [{ city: "hong kong", aliases: ["hk"], iata: "HKG" }] },
+    [A]: detailBody("shanghai", 5),
+    [B]: detailBody("hong kong", 8),
+    ...routes,
+  };
+  const server = fakeServer(all);
+  const terminal = new Terminal({
+    http: createHttp(server.fetch),
+    open: wire.open,
+    timers,
+    backoff: createBackoff({ random: () => 0.5 }),
+    isHidden: () => visible.hidden,
+    debug: () => {},
+  });
+  const details = () => server.asked.filter(({ path }) => path.startsWith("/api/city/"));
+  const view = (city: string): CityView => {
+    const found = terminal.store.getState().cities[city];
+    if (!found) throw new Error(`${city} was never shown`);
+    return found;
+  };
+  const points = (city: string) => view(city).state?.series.flatMap(({ y }) => y) ?? [];
+  return { terminal, timers, wire, server, routes: all, visible, details, view, points };
+}
+
+async function live(routes: Record<string, unknown> = {}, cities = ["shanghai", "hong kong"]) {
+  const made = setUp(routes);
+  const started = made.terminal.start();
+  made.terminal.show(cities);
+  await pass(made.timers, 200);
+  await started;
+  made.wire.last().send(connected(Object.fromEntries(cities.map((city) => [city, 5])), 8));
+  return made;
+}
+
+describe("the first load (S182)", () => {
+  it("is rows, then details of the visible cities, then one stream from the least of them", async () => {
+    const { server, wire, terminal, view } = await live();
+    expect(server.asked.map(({ path }) => path)).toEqual(["/api/scan/terminal", "/api/cities", A, B]);
+    expect(wire.sources.map(({ url }) => url)).toEqual([
+      `/api/events?cities=hong%20kong,shanghai&since_revision=${EPOCH}-5&replay_limit=500`,
+    ]);
+    expect(view("shanghai")).toMatchObject({ phase: "ready", mark: "none", error: null });
+    expect(terminal.store.getState()).toMatchObject({
+      connection: "live",
+      rows_phase: "ready",
+      aliases: { "hong kong": ["hk", "HKG"] },
+    });
+  });
+
+  it("does not let one city that fails keep the others waiting", async () => {
+    const { wire, timers, view } = setUpShown({ [A]: new TypeError("refused") });
+    await pass(timers, 200);
+    expect(wire.sources).toHaveLength(0);
+    expect(view("shanghai")).toMatchObject({ phase: "loading", error: "unreachable" });
+    await pass(timers, 2_000);
+    expect(wire.last().url).toContain(`since_revision=${EPOCH}-8`);
+  });
+
+  it("says what is wrong with a city that the server does not know, and tries again when told", async () => {
+    const { routes, terminal, timers, view } = setUpShown({ [A]: undefined });
+    await pass(timers, 200);
+    expect(view("shanghai")).toMatchObject({ phase: "failed", error: "not_found", state: null });
+    routes[A] = detailBody("shanghai", 9);
+    terminal.retry("shanghai");
+    await pass(timers, 0);
+    expect(view("shanghai")).toMatchObject({ phase: "ready", error: null });
+  });
+});
+
+function setUpShown(routes: Record<string, unknown>) {
+  const made = setUp(routes);
+  void made.terminal.start();
+  made.terminal.show(["shanghai", "hong kong"]);
+  return made;
+}
+
+describe("patches (S176, S183)", () => {
+  it("become points, the headline and the row, all of several at once (F25)", async () => {
+    const { wire, points, view, terminal } = await live();
+    for (const revision of [9, 10, 11])
+      wire.last().send(patch("shanghai", revision, revision === 9 ? 5 : revision - 1));
+    expect(points("shanghai")).toEqual([29, 30, 31]);
+    expect(view("shanghai").state?.headline?.temp_c).toBe(31);
+    expect(terminal.store.getState().rows[0]).toMatchObject({ city: "shanghai", temp_c: 31, max_c: 31 });
+    expect(terminal.store.getState().rows[1]).toMatchObject({ city: "hong kong", temp_c: 10 });
+  });
+
+  it("that came while a detail was on its way are applied after it, those in it are not", async () => {
+    const { terminal, wire, timers, routes, points } = await live({}, ["shanghai"]);
+    const answers: ((body: unknown) => void)[] = [];
+    routes[B] = () => new Promise((resolve) => void answers.push(resolve));
+    terminal.show(["shanghai", "hong kong"]);
+    await pass(timers, 2_200);
+    wire.last().send(connected({ "hong kong": 8 }, 8));
+    wire.last().send(patch("hong kong", 9, 8));
+    wire.last().send(patch("hong kong", 12, 9));
+    expect(points("hong kong")).toEqual([]);
+    answers[0]?.(detailBody("hong kong", 10));
+    await pass(timers, 0);
+    expect(points("hong kong")).toEqual([32]);
+  });
+});
+
+describe("a gap (S188, S194)", () => {
+  it("marks the city, fetches it past every cache, and takes the mark away when the snapshot reaches far enough", async () => {
+    const { wire, details, view, points, timers, routes } = await live();
+    wire.last().send(patch("shanghai", 20, 15));
+    expect(view("shanghai").mark).toBe("resyncing");
+    await settle();
+    // The first answer is from before the gap.
+    expect(details().at(-1)).toEqual({ path: A, cache: "no-store" });
+    expect([view("shanghai").mark, points("shanghai")]).toEqual(["resyncing", []]);
+    routes[A] = detailBody("shanghai", 15);
+    await pass(timers, 2_000);
+    expect([view("shanghai").mark, points("shanghai")]).toEqual(["none", [40]]);
+    expect(view("hong kong").mark).toBe("none");
+  });
+
+  it("stays marked when it cannot be fetched, keeps the curve, and is tried again when told", async () => {
+    const { wire, details, view, timers, routes, terminal } = await live();
+    wire.last().send(patch("shanghai", 9, 5));
+    routes[A] = new TypeError("refused");
+    wire.last().send(patch("shanghai", 30, 25));
+    const before = details().length;
+    for (let round = 0; round < 12; round += 1) await pass(timers, 30_000);
+    expect(details().filter(({ path }) => path === A).length - before).toBeLessThanOrEqual(12);
+    expect(view("shanghai")).toMatchObject({ phase: "ready", mark: "gap", error: "unreachable" });
+    expect(view("shanghai").state?.headline?.temp_c).toBe(29);
+    routes[A] = detailBody("shanghai", 30);
+    terminal.retry("shanghai");
+    await pass(timers, 0);
+    expect(view("shanghai").mark).toBe("none");
+  });
+
+  it("that the server tells of is fetched for the cities it names (F34, S223)", async () => {
+    const { wire, details, routes, timers, view } = await live();
+    const before = details().length;
+    routes[B] = detailBody("hong kong", 40);
+    wire
+      .last()
+      .send({ type: "resync_required", reason: "replay_window_exceeded", latest_revision: 40, cities: ["hong kong"] });
+    await pass(timers, 0);
+    expect(details().slice(before)).toEqual([{ path: B, cache: "no-store" }]);
+    expect(view("hong kong").mark).toBe("none");
+  });
+});
+
+describe("the visible cities", () => {
+  it("are all that is asked for; one that comes back is there at once and fetched again (frontend.md rows 43, 46)", async () => {
+    const { terminal, wire, timers, view, points, routes, details } = await live();
+    wire.last().send(patch("shanghai", 9, 5));
+    terminal.show(["hong kong"]);
+    await pass(timers, 200);
+    expect(wire.last().url).toContain("cities=hong%20kong&");
+    routes[A] = detailBody("shanghai", 12);
+    const before = details().length;
+    terminal.show(["hong kong", "shanghai"]);
+    expect(points("shanghai")).toEqual([29]);
+    expect(view("shanghai").mark).toBe("resyncing");
+    await pass(timers, 200);
+    expect(
+      details()
+        .slice(before)
+        .map(({ path }) => path),
+    ).toEqual([A]);
+    wire.last().send(connected({ shanghai: 12 }, 12));
+    wire.last().send(patch("shanghai", 13, 12));
+    expect(points("shanghai")).toEqual([33]);
+    expect(wire.sources.filter(({ closed }) => !closed)).toHaveLength(1);
+  });
+
+  it("are loaded three at a time", async () => {
+    const names = ["a", "b", "c", "d", "e"];
+    let running = 0;
+    let most = 0;
+    const answers: (() => void)[] = [];
+    const slow = (name: string) => () => {
+      running += 1;
+      most = Math.max(most, running);
+      return new Promise((resolve) => {
+        answers.push(() => {
+          running -= 1;
+          resolve(detailBody(name, 1));
+        });
+      });
+    };
+    const { terminal, view } = setUp(Object.fromEntries(names.map((name) => [`/api/city/${name}/detail`, slow(name)])));
+    terminal.show(names);
+    for (let turn = 0; turn < names.length; turn += 1) {
+      await settle();
+      answers.shift()?.();
+    }
+    await settle();
+    expect(most).toBe(3);
+    expect(names.map((name) => view(name).phase)).toEqual(names.map(() => "ready"));
+  });
+
+  it("are left alone once the page is left, and nothing keeps running", async () => {
+    const { terminal, timers, wire } = await live();
+    terminal.stop();
+    await settle();
+    expect(timers.pending).toBe(0);
+    expect(wire.sources.every(({ closed }) => closed)).toBe(true);
+    expect(terminal.store.getState().connection).toBe("idle");
+  });
+});
+
+describe("a long silence (S178, Q30)", () => {
+  it("has the visible cities asked lightly after two minutes, or twice the source's cadence", async () => {
+    const minutely = { series_key: "runway", source: "amos", points: [[NOON, 20]] };
+    const hourly = { series_key: "metar", source: "metar", points: [[NOON, 20]] };
+    const { details, timers, wire } = await live({
+      [A]: detailBody("shanghai", 5, { timeseries: { series: [minutely] } }),
+      [B]: detailBody("hong kong", 8, { timeseries: { series: [hourly] } }),
+    });
+    const before = details().length;
+    const beat = () => wire.last().send({ type: "heartbeat", cursor: `${EPOCH}-8` });
+    for (let second = 0; second < 3_690; second += 15) {
+      if (second % 30 === 0) beat();
+      await pass(timers, 15_000);
+      if (second === 105) expect(details()).toHaveLength(before);
+    }
+    const asked = details().slice(before);
+    expect(asked.filter(({ path }) => path === A).length).toBeGreaterThan(20);
+    expect(asked.filter(({ path }) => path === B)).toEqual([{ path: B, cache: "no-cache" }]);
+  });
+
+  it("asks nothing while nobody looks, and looks when somebody comes back", async () => {
+    const { server, timers, visible, terminal, wire } = await live();
+    visible.hidden = true;
+    const before = server.asked.length;
+    for (let round = 0; round < 20; round += 1) {
+      wire.last().send({ type: "heartbeat", cursor: `${EPOCH}-8` });
+      await pass(timers, 30_000);
+    }
+    expect(server.asked).toHaveLength(before);
+    visible.hidden = false;
+    terminal.wake();
+    await settle();
+    expect(server.asked.slice(before).map(({ path }) => path)).toContain("/api/scan/terminal");
+  });
+
+  it("begins the city's new day at its midnight without any event", async () => {
+    const { view, timers, wire } = await live({}, ["shanghai"]);
+    wire.last().send(patch("shanghai", 9, 5));
+    expect(view("shanghai").state).toMatchObject({ local_date: "2026-05-26", high: { temp_c: 29 } });
+    for (let round = 0; round < 13; round += 1) await pass(timers, 1_800_000);
+    expect(view("shanghai").state).toMatchObject({ local_date: "2026-05-27", high: null });
+  });
+});
+
+describe("the rows", () => {
+  it("tell a failed first load from an empty list, and keep what they have later", async () => {
+    const made = setUp({ "/api/scan/terminal": new TypeError("refused") });
+    await made.terminal.start();
+    expect(made.terminal.store.getState()).toMatchObject({ rows_phase: "failed", rows_error: "unreachable", rows: [] });
+    made.routes["/api/scan/terminal"] = { revision: 1, epoch: EPOCH, rows: [rowBody("shanghai")] };
+    await pass(made.timers, 15_000);
+    expect(made.terminal.store.getState()).toMatchObject({ rows_phase: "ready", rows_error: null });
+    made.routes["/api/scan/terminal"] = { rows: "what" };
+    await pass(made.timers, 60_000);
+    expect(made.terminal.store.getState()).toMatchObject({
+      rows_phase: "ready",
+      rows_error: "unreadable",
+      rows: [{ city: "shanghai" }],
+    });
+    made.terminal.stop();
+  });
+});
