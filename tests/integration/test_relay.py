@@ -123,7 +123,7 @@ async def eventually(check: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def test_a_committed_change_becomes_one_event_with_the_nine_keys(pg_pool: Pool) -> None:
-    """S24-S30, S52-S61."""
+    """S19, S20, S24–S30, S52–S61."""
     seen = Seen()
     async with running(make(pg_pool, seen)):
         await add(pg_pool, "celestrak_gp", "1", "2", "3")

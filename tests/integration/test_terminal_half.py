@@ -124,7 +124,7 @@ async def test_observations_come_by_server_sent_events_and_by_no_websocket(half:
 
 
 async def test_a_refused_patch_leaves_no_event_and_the_next_one_is_taken(half: Half) -> None:
-    """S189, S226: 400 with a code; revisions go on without a hole."""
+    """S189: 400 with a code; revisions go on without a hole."""
     refused = await half.http.post(
         "/api/internal/collector-patch",
         json={"city": "shanghai", "changes": {"max_so_far": 31.0}},

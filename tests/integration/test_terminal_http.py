@@ -129,7 +129,7 @@ async def test_what_is_too_large_is_refused(http: httpx.AsyncClient) -> None:
 async def test_a_log_that_refuses_is_a_500_and_nothing_is_broadcast(
     http: httpx.AsyncClient, observations: Observations
 ) -> None:
-    """S190: and the next patch works."""
+    """S166, S190: and the next patch works."""
     other = sqlite3.connect(observations.path, isolation_level=None)
     other.execute("begin immediate")
     answer = await push(http, patch())

@@ -1,4 +1,4 @@
-/** S203, S206, S229: the v1 schema, the subscription by city and the resuming address exist, and do what they are for. */
+/** S146, S203, S206, S229: the v1 schema, the subscription by city and the resuming address exist, and do what they are for. */
 import { describe, expect, it } from "vitest";
 import { readLegacyPatch, readPatch } from "../client/city_wire";
 import { streamUrl } from "../client/sse";

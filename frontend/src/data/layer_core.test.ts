@@ -54,7 +54,7 @@ describe("the strategies", () => {
     expect(run([event(6, "delta")], READY).types).toEqual(["fetch"]);
   });
 
-  // S62, S68–S70
+  // S62, S64, S68–S70
   it("after a clear whose refetch fails the layer stays empty, complains once a try, and never restores", () => {
     const failed = run([event(6, "clear_then_reload"), { type: "failed", flight: 2, code: "unreachable" }], READY);
     expect(failed.types).toEqual(["clear", "fetch", "complain", "retry"]);
