@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { detailBody, rowBody } from "../testing/observations";
-import { instant, readDetail, readLegacyPatch, readPatch, readTerminal } from "./city_wire";
+import { instant } from "./city_values";
+import { readDetail, readLegacyPatch, readPatch, readTerminal } from "./city_wire";
 import { parseSseFrame } from "./sse_frames";
 
 interface Golden {

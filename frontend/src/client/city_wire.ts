@@ -1,4 +1,5 @@
 /** Cities on the wire: rows, details and patches, read into values with one unit (°C) and one clock (ms since 1970). */
+import { celsius, date, fahrenheit, first, instant, list, name } from "./city_values";
 import { finite, type Raw, record, text, texts, whole } from "./parse";
 
 export interface Reading {
@@ -85,31 +86,6 @@ export interface TerminalSnapshot {
   revision: number;
   epoch: string;
   rows: readonly TerminalRow[];
-}
-
-/** Milliseconds of an ISO text with a zone, or of a number of ms; null for anything else. */
-export function instant(value: unknown): number | null {
-  if (typeof value === "number") return finite(value);
-  if (typeof value !== "string" || !/(Z|[+-]\d\d:?\d\d)$/.test(value)) return null;
-  const parsed = Date.parse(value);
-  return Number.isNaN(parsed) ? null : parsed;
-}
-
-const name = (value: unknown): string | null => text(value)?.trim().toLowerCase() || null;
-const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const fahrenheit = (value: unknown): boolean => /^°?f(ahrenheit)?$/i.test(text(value)?.trim() ?? "");
-const date = (value: unknown): string | null => (/^\d{4}-\d\d-\d\d$/.test(text(value) ?? "") ? text(value) : null);
-
-/** A temperature in °C; text is allowed, since older senders wrote numbers as text. */
-function celsius(value: unknown, unit: unknown): number | null {
-  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
-  const read = finite(number);
-  return read !== null && fahrenheit(unit) ? ((read - 32) * 5) / 9 : read;
-}
-
-function first<T>(...values: readonly (T | null)[]): T | null {
-  // Not `||`: 0 °C is a temperature.
-  return values.find((value) => value !== null) ?? null;
 }
 
 function runwayPoint(value: unknown, unit: unknown): RunwayPoint | null {

@@ -120,6 +120,21 @@ describe("curves shown by default", () => {
     expect(visibleByDefault(find("metar"), [find("metar")])).toBe(true);
   });
 
+  it("leave the runways' summary out where the deciding runway has a curve of its own", () => {
+    const summary = { source: "amos", series_key: "runway" };
+    const both = (is_settlement: boolean) =>
+      patched(
+        cityIn("Asia/Seoul", "2026-05-26T06:00:00Z"),
+        reading("2026-05-26T06:00:00Z", 31, {
+          ...summary,
+          runway_points: [{ runway: "15R/33L", temp: 31, is_settlement }],
+        }),
+      ).series;
+    const shown = (all: CityState["series"]) => all.filter((one) => visibleByDefault(one, all)).map(({ id }) => id);
+    expect(shown(both(true))).toEqual(["runway:15R/33L"]);
+    expect(shown(both(false))).toEqual(["runway/amos", "runway:15R/33L"]);
+  });
+
   it("give way to what somebody chose, patch after patch", () => {
     const chosen = { [find("metar").id]: true, [find("settlement").id]: false };
     const next = patched(state, reading("2026-05-26T06:10:00Z", 30));

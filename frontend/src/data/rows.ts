@@ -1,6 +1,6 @@
 /** The list of all cities: from the snapshot, with what patches may change and nothing else (temperature, high, time). */
 import type { CityPatch, TerminalRow } from "../client/city_wire";
-import { isReference } from "./city";
+import { type CityState, isReference } from "./city";
 import { localDate } from "./zone";
 
 function sameDay(row: TerminalRow, date: string): boolean {
@@ -21,6 +21,13 @@ export function rowWithPatch(row: TerminalRow, patch: CityPatch): TerminalRow {
     max_c: Math.max(...seen),
     ...(newer ? { temp_c: patch.temp_c, observed_ms: patch.observed_ms, source: patch.source } : {}),
   };
+}
+
+/** The row with the readings of a detail, so that the list never lags behind the chart beside it. */
+export function rowWithCity(row: TerminalRow, { headline, high, local_date }: CityState): TerminalRow {
+  if (!headline || headline.observed_ms < (row.observed_ms ?? 0)) return row;
+  const { temp_c, observed_ms, source } = headline;
+  return { ...row, temp_c, observed_ms, source, local_date, max_c: high?.temp_c ?? null };
 }
 
 /** Rows of a newer snapshot; a reading the stream brought meanwhile stays if it is newer than the snapshot's. */

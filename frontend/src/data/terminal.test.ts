@@ -71,6 +71,26 @@ describe("the first load (S182)", () => {
     });
   });
 
+  it("brings the list along: no chart shows a reading that the list beside it does not have", async () => {
+    const airport_primary = {
+      temp: 23,
+      obs_time: new Date(NOON).toISOString(),
+      source: "hko",
+      series_key: "settlement",
+    };
+    const day_high = { temp: 25, obs_time: new Date(NOON).toISOString() };
+    const { terminal } = await live({
+      [B]: detailBody("hong kong", 8, { airport_primary, day_high, local_date: "2026-05-26" }),
+    });
+    expect(terminal.store.getState().rows[1]).toMatchObject({
+      temp_c: 23,
+      max_c: 25,
+      observed_ms: NOON,
+      source: "hko",
+    });
+    expect(terminal.store.getState().rows[0]).toMatchObject({ city: "shanghai", temp_c: 10 });
+  });
+
   it("does not let one city that fails keep the others waiting", async () => {
     const { wire, timers, view } = setUpShown({ [A]: new TypeError("refused") });
     await pass(timers, 200);

@@ -15,7 +15,7 @@ import type { OpenSource } from "../client/sse_transport";
 import { browserTimers, type Timers } from "../client/timers";
 import { applyPatch, type CityState, cityFromDetail, isReference, rollDay } from "./city";
 import { DetailLoader, type Verdict } from "./detail_loader";
-import { mergeRows, rowWithPatch } from "./rows";
+import { mergeRows, rowWithCity, rowWithPatch } from "./rows";
 import { cadence_s } from "./series";
 
 const TICK_MS = 15_000;
@@ -175,6 +175,7 @@ export class Terminal {
     this.#heard_ms.set(city, now);
     if (take) {
       const state = this.#applied(cityFromDetail({ ...detail, city }, now), steps);
+      this.#changeRow(city, (row) => rowWithCity(row, state));
       this.#setView(city, { phase: "ready", state, mark: enough ? "none" : "resyncing", error: null });
     } else if (enough) {
       this.#setView(city, { ...this.#view(city), mark: "none", error: null });
@@ -201,16 +202,14 @@ export class Terminal {
     const view = this.#view(city);
     this.#heard_ms.set(city, this.#timers.now());
     if (view.state) this.#setView(city, { ...view, state: this.#applied(view.state, steps) });
-    this.#patchRow(city, steps);
+    this.#changeRow(city, (row) => steps.reduce((next, { patch }) => (patch ? rowWithPatch(next, patch) : next), row));
   }
 
-  #patchRow(city: string, steps: readonly CityStep[]): void {
+  #changeRow(city: string, change: (row: TerminalRow) => TerminalRow): void {
     this.store.setState(({ rows }) => {
-      const at = rows.findIndex((row) => row.city === city);
-      const old = rows[at];
-      if (!old) return {};
-      const row = steps.reduce((next, { patch }) => (patch ? rowWithPatch(next, patch) : next), old);
-      return row === old ? {} : { rows: rows.map((each, i) => (i === at ? row : each)) };
+      const old = rows.find((row) => row.city === city);
+      const next = old && change(old);
+      return next === old ? {} : { rows: rows.map((row) => (row === old && next ? next : row)) };
     });
   }
 

@@ -14,10 +14,13 @@ export function inOrder(all: readonly Series[]): readonly Series[] {
   return [...all].sort((a, b) => rank(a) - rank(b) || a.id.localeCompare(b.id, "en"));
 }
 
-/** METAR steps aside where another station decides the day; everything else is shown. */
+/** METAR steps aside where another station decides the day, the runways' summary where the deciding one is drawn. */
 export function visibleByDefault(series: Series, all: readonly Series[]): boolean {
-  if (series.series_key !== "metar") return true;
-  return !all.some((other) => other.series_key === "settlement" && other.x.length > 0);
+  const drawn = all.filter(({ x }) => x.length > 0);
+  if (series.series_key === "metar") return !drawn.some(({ series_key }) => series_key === "settlement");
+  if (series.series_key === "runway")
+    return !drawn.some(({ runway, is_settlement }) => runway !== null && is_settlement);
+  return true;
 }
 
 /** `chosen` holds what somebody switched by hand, by series id; it outlives every patch and reload. */

@@ -13,6 +13,8 @@ export interface Curve extends Stroke {
   id: string;
   label: string;
   visible: boolean;
+  /** A reading says nothing about instants further away than this. */
+  reach_ms: number;
 }
 
 export interface ChartModel {
@@ -44,7 +46,7 @@ const SHARED = new Set(["mousemove", "mouseleave", "mouseenter"]);
 
 /** Everything that asks for a new plot when it changes; the data do not. */
 function shapeOf({ curves, zone, language, unit }: ChartModel): string {
-  const drawn = curves.map(({ visible, ...rest }) => rest);
+  const drawn = curves.map(({ visible, reach_ms, ...rest }) => rest);
   return JSON.stringify([drawn, zone, language, unit]);
 }
 
@@ -135,7 +137,8 @@ export class CityChart {
       legend: { show: false },
       scales: {
         x: { time: false },
-        y: { range: (_, min, max) => valueRange(min, max, this.#highShown(), model.unit) },
+        // Zoomed in, the curve alone decides: the high may lie far outside.
+        y: { range: (_, min, max) => valueRange(min, max, this.#zoomed ? null : this.#highShown(), model.unit) },
       },
       axes: axes(model),
       series: [{}, ...model.curves.map(seriesOptions)],
@@ -159,7 +162,7 @@ export class CityChart {
       y: false,
       points: { size: 6 },
       // Holes are shown as holes, not as the nearest reading; the gaps of other curves' times are passed over.
-      hover: { skip: [undefined] },
+      hover: { skip: [undefined], prox: (plot, series) => this.#reach_px(plot, series) },
       bind: { dblclick: () => () => this.#resetZoom() },
       sync: {
         key: this.#options.sync_key,
@@ -168,6 +171,12 @@ export class CityChart {
         filters: { pub: (type) => SHARED.has(type), sub: (type) => SHARED.has(type) },
       },
     };
+  }
+
+  #reach_px(plot: uPlot, series: number): number {
+    const { min, max } = plot.scales.x ?? {};
+    const reach_ms = this.#model?.curves[series - 1]?.reach_ms ?? 0;
+    return typeof min === "number" && typeof max === "number" ? (reach_ms / (max - min)) * plot.rect.width : 0;
   }
 
   #highShown(): number | null {

@@ -7,13 +7,13 @@ export interface Stroke {
   dash?: number[];
 }
 
-const PLATES = ["#56d494", "#ff8f70", "#8fb3ff", "#e58fd0", "#c9d36a"];
+const PLATES = ["#56d494", "#a3b1bf", "#c9d36a", "#7fb8a4", "#d8a7c9"];
 const KINDS: Readonly<Record<string, Stroke>> = {
-  airport_primary: { color: "#5cc4dd", width: 1.75 },
+  airport_primary: { color: "#8fb3ff", width: 1.75 },
   runway: { color: "#5cc4dd", width: 1.75 },
   settlement: { color: "#b79bff", width: 1.75 },
   metar: { color: "#f0b64a", width: 1.5 },
-  reference: { color: "#8fb3ff", width: 1.25, dash: [4, 3] },
+  reference: { color: "#e58fd0", width: 1.25, dash: [4, 3] },
 };
 const OTHER: Stroke = { color: "#c9d36a", width: 1.25 };
 

@@ -2,7 +2,7 @@
 import { useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { CityState } from "../data/city";
-import { columns } from "../data/series";
+import { cadence_s, columns } from "../data/series";
 import { withCity } from "../data/slots";
 import type { CityView } from "../data/terminal";
 import { inOrder, isVisible } from "../data/visibility";
@@ -33,6 +33,7 @@ function useCurves(state: CityState) {
       id: one.id,
       label: curveName(t, one, state.settlement_label),
       visible: isVisible(one, series, chosen),
+      reach_ms: cadence_s(one) * 1_000,
     }));
   }, [series, chosen, state.settlement_label, t]);
   return { series, data, curves };
