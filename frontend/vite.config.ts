@@ -10,6 +10,9 @@ const engine = join(here, "node_modules/@cesium/engine");
 const outDir = resolve(here, "../src/planetwire/web/static");
 const backend = process.env.PLANETWIRE_DEV_BACKEND ?? "http://127.0.0.1:8000";
 
+/** The orbit library's WebAssembly runtimes: exported beside what we use, never imported, and written for Node too. */
+const UNUSED_RUNTIMES = [/^#wasm-(single|multi)-thread$/];
+
 /** The workers that a globe without terrain and without tilesets starts. */
 const CESIUM_WORKERS = [
   "createVerticesFromHeightmap.js",
@@ -55,11 +58,12 @@ export default defineConfig({
   base: "/",
   plugins: [react(), cesiumFiles()],
   define: { CESIUM_BASE_URL: JSON.stringify("/cesium/") },
-  worker: { format: "es" },
+  worker: { format: "es", rolldownOptions: { external: UNUSED_RUNTIMES } },
   build: {
     outDir,
     emptyOutDir: true,
     target: "es2022",
+    rolldownOptions: { external: UNUSED_RUNTIMES },
     // The globe's engine is one large lazy chunk by nature; everything else stays far below.
     chunkSizeWarningLimit: 5_000,
   },
