@@ -113,10 +113,11 @@ async def _serve(settings: Settings, dsn: str | None, secrets: Secrets, code: st
 async def _serve_until_told(server: uvicorn.Server, sock: socket.socket, web: wiring.Web) -> None:
     """Live streams are ended first: uvicorn would wait for them, and their clients should hear when to return."""
     told = asyncio.Event()
-    plain_exit = server.handle_exit
 
     def handle_exit(number: int, frame: FrameType | None) -> None:
-        plain_exit(number, frame)
+        """As uvicorn's own, which would also raise the signal again after serving: before anything else has ended."""
+        server.force_exit |= server.should_exit and number == signal.SIGINT
+        server.should_exit = True
         told.set()
 
     server.handle_exit = handle_exit  # type: ignore[method-assign,assignment]
