@@ -81,6 +81,13 @@ describe("positions", () => {
     expect(cursors.snapshot("a", EPOCH, 46)).toMatchObject({ take: true, enough: true });
   });
 
+  it("owe nothing to a stream that was left: the next one begins where they are", () => {
+    const cursors = new CityCursors();
+    cursors.join(EPOCH, 50, null, new Map([["a", 45]]), ["a"]);
+    cursors.leave();
+    expect(cursors.snapshot("a", EPOCH, 40)).toMatchObject({ take: true, enough: true });
+  });
+
   it("are void in another epoch (Q4)", () => {
     const cursors = known("a", 10);
     expect(cursors.join(OTHER_EPOCH, 3, null, new Map(), ["a"])).toEqual(["a"]);

@@ -56,6 +56,21 @@ describe("one stream", () => {
     ]);
   });
 
+  it("waits for the cities to stay as they are, and is not opened anew for the same ones", () => {
+    const { stream, timers, sources } = testStream();
+    for (const city of ["tokyo", "seoul"]) stream.snapshot(city, EPOCH, 5);
+    stream.want(["tokyo"]);
+    timers.advance(100);
+    stream.want(["tokyo", "seoul"]);
+    timers.advance(149);
+    expect(sources).toEqual([]);
+    timers.advance(1);
+    expect(sources).toHaveLength(1);
+    stream.want(["seoul", "tokyo", "seoul"]);
+    timers.advance(1_000);
+    expect(sources).toHaveLength(1);
+  });
+
   it("is closed when nothing is wanted", () => {
     const test = live();
     test.stream.want([]);
@@ -92,6 +107,70 @@ describe("one stream", () => {
     test.last().onLost();
     test.timers.advance(3_000);
     expect(test.last().url).toContain(`since_revision=${EPOCH}-59`);
+  });
+
+  it("lives by the heartbeat that the server announces", () => {
+    const test = live();
+    test.last().send({ ...connected({ shanghai: 5 }, 5), heartbeat_s: 10 });
+    test.timers.advance(10_000);
+    test.last().send({ type: "heartbeat", cursor: `${EPOCH}-5` });
+    test.timers.advance(24_900);
+    expect(test.stream.state).toBe("live");
+    test.timers.advance(200);
+    expect(test.stream.state).not.toBe("live");
+  });
+
+  it("takes a heartbeat's cursor without an epoch, and none of another epoch", () => {
+    const test = live();
+    test.last().send({ type: "heartbeat", cursor: 9 });
+    test.last().send({ type: "heartbeat", cursor: "zzzzzzzzzzzz-70" });
+    test.last().onLost();
+    test.timers.advance(3_000);
+    expect(test.last().url).toContain(`since_revision=${EPOCH}-9&`);
+  });
+
+  it("is given up when the server accepts it and then says nothing", () => {
+    const test = testStream();
+    test.stream.want(["shanghai"]);
+    test.stream.snapshot("shanghai", EPOCH, 5);
+    test.timers.advance(15_100);
+    expect(test.stream.state).toBe("connecting");
+    test.timers.advance(100);
+    expect([test.stream.state, test.sources[0]?.closed]).toEqual(["waiting", true]);
+  });
+
+  it("is tried at once when the network or the reader is back, and left alone while it is well", () => {
+    const test = live();
+    test.timers.advance(30_000);
+    test.stream.wake();
+    expect([test.stream.state, test.sources.length]).toEqual(["live", 1]);
+    test.timers.advance(10_000);
+    test.stream.wake();
+    expect([test.stream.state, test.sources.length]).toEqual(["connecting", 2]);
+    test.last().onLost();
+    test.stream.wake();
+    expect([test.stream.state, test.sources.length]).toEqual(["connecting", 3]);
+    expect(test.open()).toHaveLength(1);
+  });
+
+  it("is quick again after a healthy minute, and not after less", () => {
+    const firstWait = (healthy_ms: number) => {
+      const test = live();
+      for (let attempt = 0; attempt < 5; attempt += 1) {
+        test.last().onLost();
+        test.timers.advance(31_000 - (test.stream.state === "connecting" ? 0 : 1_000));
+      }
+      while (test.stream.state !== "connecting") test.timers.advance(100);
+      test.last().send(connected({ shanghai: 5 }, 5));
+      test.timers.advance(healthy_ms);
+      const before = test.timers.now();
+      const count = test.sources.length;
+      test.last().onLost();
+      while (test.sources.length === count) test.timers.advance(50);
+      return test.timers.now() - before;
+    };
+    expect(firstWait(61_000)).toBeLessThanOrEqual(2_000);
+    expect(firstWait(59_000)).toBeGreaterThan(5_000);
   });
 
   it("waits longer after each failure and says offline after some", () => {
@@ -142,6 +221,51 @@ describe("what is handed on", () => {
     expect(test.heard.resyncs).toEqual([{ cities: ["shanghai"], reason: "replay_window_exceeded", mark: true }]);
     expect(test.stream.snapshot("shanghai", EPOCH, 39).enough).toBe(false);
     expect(test.stream.snapshot("shanghai", EPOCH, 40).enough).toBe(true);
+  });
+
+  it("asks for all cities when the server names none, and for no others", () => {
+    const test = live();
+    const resync = { type: "resync_required", reason: "slow_consumer", latest_revision: 40 };
+    test.last().send({ ...resync, cities: ["moscow"] });
+    expect(test.heard.resyncs).toEqual([]);
+    test.last().send(resync);
+    expect(test.heard.resyncs).toEqual([{ cities: ["shanghai"], reason: "slow_consumer", mark: true }]);
+  });
+
+  it("goes back to a server that is behind what was asked for", () => {
+    const test = live();
+    test.last().send(patch("shanghai", 30, 20));
+    test.last().onLost();
+    test.timers.advance(3_000);
+    test.last().send(connected({ shanghai: 3 }, 3));
+    const behind = { type: "resync_required", reason: "revision_ahead", latest_revision: 3, cities: ["shanghai"] };
+    test.last().send(behind);
+    expect(test.stream.snapshot("shanghai", EPOCH, 3)).toMatchObject({ take: true, enough: true, steps: [] });
+  });
+
+  it("asks for everything when an event of another log comes in between", () => {
+    const test = live();
+    test.last().send({ ...patch("shanghai", 6, 5), epoch: "zzzzzzzzzzzz" });
+    expect(test.heard.resyncs).toEqual([{ cities: ["shanghai"], reason: "epoch_changed", mark: true }]);
+    expect(test.heard.steps).toEqual([]);
+  });
+
+  it("is joined anew when a snapshot shows that the server began another log", () => {
+    const test = live();
+    const arrival = test.stream.snapshot("shanghai", "zzzzzzzzzzzz", 1);
+    expect([arrival.take, arrival.foreign]).toEqual([false, true]);
+    expect([test.stream.state, test.sources.length, test.open().length]).toEqual(["connecting", 2, 1]);
+    test.last().send(connected({ shanghai: 1 }, 1, "zzzzzzzzzzzz"));
+    expect(test.stream.snapshot("shanghai", "zzzzzzzzzzzz", 1)).toMatchObject({ take: true, enough: true });
+  });
+
+  it("is nothing of a city that is not shown, also from servers older than revisions", () => {
+    const test = live();
+    const old = { type: "city_patch", ts: 1_779_789_720_000, changes: { temp: 20 } };
+    test.last().send({ ...old, city: "moscow" });
+    expect(test.heard.steps).toEqual([]);
+    test.last().send({ ...old, city: "Shanghai" });
+    expect(test.heard.steps).toMatchObject([{ city: "shanghai", revision: null, patch: { temp_c: 20 } }]);
   });
 
   it("starts from nothing when the log began a new life", () => {
