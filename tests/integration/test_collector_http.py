@@ -360,6 +360,61 @@ async def test_a_list_that_was_cut_gives_its_whole_records_but_no_sweep(bench: B
     assert bench.bodies.load("celestrak_gp") is None
 
 
+async def test_an_object_seen_twice_comes_with_the_last_batch_and_is_counted(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(batch_rows=2)
+    older = RECORD | {"NORAD_CAT_ID": 1, "EPOCH": "2026-03-19T00:00:00"}
+    records = [older, *orjson.loads(body_of(2, 3, 1, 4))]
+    bench.server.set_body(PATH, orjson.dumps(records))
+    batches = await bench.run()
+    assert [[fact.external_key for fact in batch.facts] for batch in batches] == [["2", "3"], ["4", "1"]]
+    assert batches[-1].facts[-1].data["EPOCH"] == RECORD["EPOCH"]
+    assert (batches[-1].message, batches[-1].total_hint) == ("4 records, 1 duplicates", 4)
+    assert batches[-1].sweep_keys == {"1", "2", "3", "4"}
+
+
+async def test_refused_records_in_any_batch_are_told_with_the_last(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(batch_rows=2)
+    records = orjson.loads(body_of(1, 2, 3, 4, 5))
+    records[0]["EPOCH"] = records[4]["EPOCH"] = "never"
+    bench.server.set_body(PATH, orjson.dumps(records))
+    batches = await bench.run()
+    assert [len(batch.facts) for batch in batches] == [2, 1]
+    assert [[one.offset for one in batch.rejects] for batch in batches] == [[], [0, 4]]
+    assert batches[-1].sweep_keys == {"1", "2", "3", "4", "5"}
+    assert (batches[-1].total_hint, batches[-1].message) == (3, "3 records, 2 rejected")
+
+
+async def test_a_body_of_refused_records_gives_no_batch_at_all(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(batch_rows=2)
+    bench.server.set_body(PATH, body_of(1, 2, 3, 4, 5).replace(RECORD["EPOCH"].encode(), b"never"))
+    error, batches = await bench.fails()
+    assert (error.code, batches) == ("bad_body", [])
+    assert "all 5 records refused" in error.message
+    assert bench.bodies.load("celestrak_gp") is None
+
+
+async def test_a_list_that_was_cut_gives_many_batches_and_no_state(make_bench: Callable[..., Bench]) -> None:
+    bench = make_bench(batch_rows=2)
+    bench.server.set_body(PATH, body_of(1, 2, 3, 4)[:-5])
+    batches = await bench.run()
+    assert [len(batch.facts) for batch in batches] == [2, 1]
+    assert [(batch.complete, batch.sweep_keys, batch.state) for batch in batches] == [(False, None, None)] * 2
+    assert "the body was not whole" in (batches[-1].message or "")
+    assert bench.bodies.load("celestrak_gp") is None
+
+
+async def test_a_collector_closed_between_two_batches_leaves_nothing_running(make_bench: Callable[..., Bench]) -> None:
+    """S48."""
+    bench = make_bench(batch_rows=2)
+    bench.server.set_body(PATH, body_of(*range(1, 2_000)))
+    before = asyncio.all_tasks()
+    batches = bench.collector.batches("celestrak_gp", None, manual=True)
+    assert not (await anext(batches)).complete
+    await batches.aclose()
+    assert asyncio.all_tasks() == before
+    assert bench.bodies.load("celestrak_gp") == body_of(*range(1, 2_000))
+
+
 async def test_an_empty_list_is_whole_and_leaves_the_sweep_to_its_guard(bench: Bench) -> None:
     bench.server.set_body(PATH, b"[]")
     batches = await bench.run()

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Set
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import cast
 
 from planetwire.collect.feeds import FactFeed, feed_named
 from planetwire.collect.http import FAILURES, Fetched, FetchRules, Outcome, PoliteClient
+from planetwire.collect.pieces import Piece, one_ahead
 from planetwire.errors import FeedError
 from planetwire.log import get_logger
-from planetwire.model import Batch, Fact, FetchState, Parsed
+from planetwire.model import Batch, FetchState, Parsed
 from planetwire.ports import BodyStore, Clock
 from planetwire.settings import Settings
 
@@ -40,12 +41,13 @@ class FeedCollector:
         feed = feed_named(source, self.feeds)
         state = state or FetchState()
         until = self._quiet_until(feed, state, manual=manual)
-        if until is not None:
-            async for batch in self._without_request(feed, state, f"cooldown until {_text(until)}"):
+        if until is None:
+            batches = self._with_request(feed, state)
+        else:
+            batches = self._without_request(feed, state, f"cooldown until {_text(until)}")
+        async with aclosing(batches):
+            async for batch in batches:
                 yield batch
-            return
-        async for batch in self._with_request(feed, state):
-            yield batch
 
     def _quiet_until(self, feed: FactFeed, state: FetchState, *, manual: bool) -> datetime | None:
         """When the next request is allowed, if that is later than now."""
@@ -71,8 +73,10 @@ class FeedCollector:
             yield Batch(facts=(), message=why)
             return
         log.info("collect.body.applied_again", source=feed.source, reason=why)
-        async for batch in self._of_body(feed, body, _state_of_kept(state, body), f"kept data applied again; {why}"):
-            yield batch
+        message = f"kept data applied again; {why}"
+        async with aclosing(self._of_body(feed, body, _state_of_kept(state, body), message)) as batches:
+            async for batch in batches:
+                yield batch
 
     async def _with_request(self, feed: FactFeed, state: FetchState) -> AsyncGenerator[Batch, None]:
         conditions = FetchState() if state.void else state
@@ -84,58 +88,67 @@ class FeedCollector:
                 yield _remembering(state, fetched)
             fetched.raise_failure()
         if fetched.outcome is Outcome.FRESH and fetched.body is not None:
-            async for batch in self._of_body(feed, fetched.body, fetched.state, None):
-                yield batch
+            async with aclosing(self._of_body(feed, fetched.body, fetched.state, None)) as batches:
+                async for batch in batches:
+                    yield batch
         elif state.void and fetched.outcome is not Outcome.EMPTY:
             asked = replace(state, cooldown_until=fetched.state.cooldown_until)
             yield Batch(facts=(), state=asked)
-            async for batch in self._without_request(feed, asked, _message(fetched)):
-                yield batch
+            async with aclosing(self._without_request(feed, asked, _message(fetched))) as batches:
+                async for batch in batches:
+                    yield batch
         else:
             yield Batch(facts=(), state=fetched.state, message=_message(fetched))
 
     async def _of_body(
         self, feed: FactFeed, body: bytes, state: FetchState, message: str | None
     ) -> AsyncGenerator[Batch, None]:
-        parsed = await asyncio.to_thread(feed.parse, body, self.clock.now())
-        if parsed.rejects and not parsed.rows:
-            first = parsed.rejects[0]
-            raise FeedError(f"all {len(parsed.rejects)} records refused, first: {first.reason}", code="bad_body")
-        # On disk before the batch that says so; beside the batches before it, since a disk takes its time.
-        saving = (
-            asyncio.ensure_future(asyncio.to_thread(self.bodies.save, feed.source, body)) if parsed.complete else None
-        )
+        keys: set[str] = set()
+        saving: asyncio.Future[None] | None = None
         try:
-            for batch in _split(feed, parsed, state, self.settings.jobs.batch_rows, message):
-                if batch.complete and saving is not None:
-                    await saving
-                yield batch
+            async with aclosing(
+                one_ahead(feed.pieces(body, self.clock.now(), self.settings.jobs.batch_rows))
+            ) as pieces:
+                async for piece in pieces:
+                    _check_not_all_refused(piece)
+                    if piece.whole and saving is None:
+                        saving = asyncio.ensure_future(asyncio.to_thread(self.bodies.save, feed.source, body))
+                    # On disk before the batch that says so; beside those before it, since a disk takes its time.
+                    if piece.end is not None and saving is not None:
+                        await asyncio.shield(saving)
+                    keys.update(fact.external_key for fact in piece.facts)
+                    yield _batch(piece, keys if feed.sweeps else None, state, message)
         finally:
             if saving is not None:
-                await saving
+                await asyncio.gather(saving, return_exceptions=True)
 
 
-def _split(feed: FactFeed, parsed: Parsed, state: FetchState, batch_rows: int, message: str | None) -> Iterator[Batch]:
-    facts = cast("list[Fact]", list(parsed.rows))
-    total = len(facts)
-    last_start = max(total - 1, 0) // batch_rows * batch_rows
-    for start in range(0, last_start, batch_rows):
-        yield Batch(facts=facts[start : start + batch_rows], total_hint=total)
-    keys = frozenset(fact.external_key for fact in facts) | parsed.refused_keys
-    yield Batch(
-        facts=facts[last_start:],
-        rejects=parsed.rejects,
-        total_hint=total,
-        complete=parsed.complete,
-        sweep_keys=keys if feed.sweeps and parsed.complete else None,
-        state=state if parsed.complete else None,
-        message="; ".join(part for part in (_summary(parsed), message) if part),
-        tombstones=parsed.tombstones,
+def _check_not_all_refused(piece: Piece) -> None:
+    """Raises FeedError; a body of which nothing is good has one piece, so nothing of it was committed."""
+    if piece.end is not None and piece.end.rejects and not piece.total:
+        first = piece.end.rejects[0]
+        raise FeedError(f"all {len(piece.end.rejects)} records refused, first: {first.reason}", code="bad_body")
+
+
+def _batch(piece: Piece, keys: Set[str] | None, state: FetchState, message: str | None) -> Batch:
+    """`keys`: those of the body so far, when it may sweep."""
+    end = piece.end
+    if end is None:
+        return Batch(facts=piece.facts, total_hint=piece.total)
+    return Batch(
+        facts=piece.facts,
+        rejects=end.rejects,
+        total_hint=piece.total,
+        complete=end.complete,
+        sweep_keys=end.refused_keys.union(keys) if keys is not None and end.complete else None,
+        state=state if end.complete else None,
+        message="; ".join(part for part in (_summary(piece.total, end), message) if part),
+        tombstones=end.tombstones,
     )
 
 
-def _summary(parsed: Parsed) -> str:
-    parts = [f"{len(parsed.rows)} records"]
+def _summary(total: int, parsed: Parsed) -> str:
+    parts = [f"{total} records"]
     parts += [f"{len(parsed.rejects)} rejected"] if parsed.rejects else []
     parts += [f"{count} {name.replace('_', ' ')}" for name, count in sorted(parsed.notes.items()) if count]
     parts += [] if parsed.complete else ["the body was not whole, nothing was swept"]

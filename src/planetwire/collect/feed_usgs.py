@@ -6,12 +6,13 @@ The body is a window on the catalogue, not the catalogue: a quake that left it i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from planetwire.collect.http import FetchRules
+from planetwire.collect.pieces import Piece, in_pieces
 from planetwire.collect.records import Records, cleaned, number, read_records, reject
 from planetwire.model import Fact, Json, Parsed, Reject
 
@@ -56,6 +57,14 @@ class UsgsQuakes:
             complete=records.complete and _count_agrees(records),
             notes=dict(notes),
             tombstones=gone,
+        )
+
+    def pieces(self, body: bytes, at: datetime, rows: int) -> Iterator[Piece | None]:
+        """The same piece by piece. All of it is made at first: any record may rename one before it."""
+        parsed = self.parse(body, at)
+        facts = cast("Sequence[Fact]", parsed.rows)
+        yield from in_pieces(
+            facts, rows, whole=parsed.complete, total=facts.__len__, end=lambda rest: replace(parsed, rows=rest)
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.feed_metar import AwcMetar
 from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.collect.http import FetchRules
+from planetwire.collect.pieces import Piece
 from planetwire.errors import NotFound
 from planetwire.model import Json, Parsed, SourceDefaults
 from planetwire.ports import Feed
@@ -23,6 +24,12 @@ class FactFeed(Feed, Protocol):
 
     sweeps: bool
     rules: FetchRules
+
+    def pieces(self, body: bytes, at: datetime, rows: int) -> Iterator[Piece | None]:
+        """What `parse` gives, `rows` facts at a time; see `in_pieces`.
+
+        The first step reads the whole body: that takes its time, and raises FeedError `bad_body` as `parse` does.
+        """
 
 
 class ObservationFeed(Protocol):
