@@ -40,12 +40,10 @@ class PostgresFactStore:
         connection: Connection = tx.connection
         async with translated():
             written = await self._merge(connection, source, batch.facts, task_id)
-            await connection.execute(Q.name_sweep, source)
             if batch.tombstones:
-                await connection.execute(Q.delete_keys, source, list(batch.tombstones))
+                await self._delete(connection, Q.delete_keys, source, batch.tombstones)
             if batch.complete and batch.sweep_keys is not None:
                 await self._sweep(tx, source, batch.sweep_keys, task_id)
-            await connection.execute(Q.name_sweep, "")
             await self._remember(connection, source, batch, task_id)
         return written
 
@@ -68,7 +66,13 @@ class PostgresFactStore:
             log.warning("facts.sweep.refused", source=source, rows=len(keys), before=before)
             tx.progress(0, message=f"suspicious_shrink: {len(keys)} rows, {before} before; nothing was deleted")
             return
-        await connection.execute(Q.sweep, source, list(keys))
+        await self._delete(connection, Q.sweep, source, keys)
+
+    async def _delete(self, connection: Connection, statement: str, source: str, keys: frozenset[str]) -> None:
+        """Under the source's name, so that the delete does not void its own remembered body."""
+        await connection.execute(Q.name_sweep, source)
+        await connection.execute(statement, source, list(keys))
+        await connection.execute(Q.name_sweep, "")
 
     async def _remember(self, connection: Connection, source: str, batch: Batch, task_id: int | None) -> None:
         state = batch.state
