@@ -96,6 +96,15 @@ describe("positions", () => {
     expect(cursors.snapshot("a", OTHER_EPOCH, 3)).toMatchObject({ take: true, enough: true });
   });
 
+  it("count for nothing once the server cannot replay: the next snapshot is shown, and events wait for it", () => {
+    const cursors = known("a", 10);
+    cursors.invalidate("a", 8);
+    expect(cursors.since(["a"])).toBeNull();
+    expect(cursors.receive(step("a", 11, 10)).steps).toEqual([]);
+    const arrival = cursors.snapshot("a", EPOCH, 9);
+    expect(arrival).toMatchObject({ take: true });
+  });
+
   it("go back when the server says that it is behind them", () => {
     const cursors = known("a", 12_345);
     cursors.forget("a");

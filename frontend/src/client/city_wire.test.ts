@@ -75,13 +75,24 @@ describe("legacy city_patch", () => {
     expect(patch?.observed_ms).toBe(Date.parse("2026-05-26T10:02:00Z"));
   });
 
+  it("takes `temp_c` for °C whatever the unit beside it says", () => {
+    const changes = { temp_c: 20, temp: 68, unit: "fahrenheit", obs_time: "2026-05-26T10:02:00Z" };
+    const read = (more: object) =>
+      readLegacyPatch({ type: "city_patch", city: "miami", changes: { ...changes, ...more } });
+    expect(read({})?.temp_c).toBe(20);
+    expect(read({ temp: 77 })?.temp_c).toBe(20);
+    expect(read({ temp_c: undefined })?.temp_c).toBe(20);
+  });
+
   it("finds runways in `amos`, and prefers those given directly", () => {
     const amos = { icao: "RKSI", runway_obs: { point_temperatures: [{ rwy: "15r / 33l", target_runway_max: 0 }] } };
     const changes = { amos, obs_time: "2026-05-26T10:02:00Z", source: "amos" };
     const read = (more: object) =>
       readLegacyPatch({ type: "city_patch", city: "seoul", changes: { ...changes, ...more } });
     expect(read({})).toMatchObject({ series_key: "runway", runway_points: [{ runway: "15R/33L", temp_c: 0 }] });
-    expect(read({ runway_points: [{ runway: "16L", temp: 3 }] })?.runway_points).toHaveLength(1);
+    expect(read({ runway_points: [{ runway: "16L", temp: 3 }] })?.runway_points).toMatchObject([
+      { runway: "16L", temp_c: 3 },
+    ]);
     expect(read({ runway_points: [{ runway: "16L", temp: 3 }] })?.station_code).toBe("RKSI");
   });
 

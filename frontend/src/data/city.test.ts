@@ -65,6 +65,26 @@ describe("the high of the day", () => {
     expect(patched(wrong, reading("2026-05-26T06:30:00Z", 21)).high?.temp_c).toBe(21);
   });
 
+  it("goes down again when the report that made it is corrected", () => {
+    const wrong = patched(start, reading("2026-05-26T06:00:00Z", 20, { max_so_far: 99 }));
+    const right = patched(wrong, reading("2026-05-26T06:00:00Z", 21, { max_so_far: 25 }));
+    expect([right.high?.temp_c, right.headline?.temp_c]).toEqual([25, 21]);
+  });
+
+  it("is of today alone: a report of yesterday neither counts nor clears what was reported, and midnight does", () => {
+    const told = patched(start, reading("2026-05-26T06:00:00Z", 30, { max_so_far: 31.5 }));
+    const late = applyPatch(told, reading("2026-05-25T15:00:00Z", 33, { max_so_far: 40 }), at("2026-05-26T06:01:00Z"));
+    expect([late.high?.temp_c, late.local_date]).toEqual([31.5, "2026-05-26"]);
+    expect(rollDay(late, at("2026-05-26T16:00:00Z")).high).toBeNull();
+    expect(patched(late, reading("2026-05-26T16:00:00Z", 12)).high?.temp_c).toBe(12);
+  });
+
+  it("believes the server about the day that a report is of", () => {
+    const report = { max_so_far: 40, city_local_date: "2026-05-25" };
+    expect(patched(start, reading("2026-05-26T06:00:00Z", 20, report)).high?.temp_c).toBe(20);
+    expect(patched(start, reading("2026-05-26T06:00:00Z", 20, { max_so_far: 40 })).high?.temp_c).toBe(40);
+  });
+
   it("is the first of equals, whichever came in first", () => {
     const a = reading("2026-05-26T05:00:00Z", 25);
     const b = reading("2026-05-26T06:00:00Z", 25, { source: "hko" });
@@ -91,6 +111,17 @@ describe("the high of the day", () => {
       observed_ms: at(day_high.obs_time),
     });
   });
+});
+
+it("keeps what one patch told of a curve when the next does not say it", () => {
+  const runway_points = [{ runway: "17L/35R", temp: 20, is_settlement: true }];
+  const first = reading("2026-05-26T06:00:00Z", 20, { runway_points, source_cadence_sec: 300 });
+  const second = reading("2026-05-26T06:05:00Z", 21, { runway_points: [{ runway: "17L/35R", temp: 21 }] });
+  const both = patched(cityIn("Asia/Shanghai", "2026-05-26T06:00:00Z"), first, second);
+  expect(both.series).toMatchObject([
+    { id: "metar/awc_metar", cadence_s: 300, y: [20, 21] },
+    { id: "runway:17L/35R", cadence_s: 300, y: [20, 21], is_settlement: true },
+  ]);
 });
 
 it("changes nothing of the value it was given", () => {
@@ -145,5 +176,13 @@ describe("curves shown by default", () => {
 
   it("are in an order of their own", () => {
     expect(inOrder(state.series).map(({ series_key }) => series_key)).toEqual(["settlement", "metar", "runway:07L"]);
+    const runway_points = [{ runway: "25R", temp: 29, is_settlement: true }];
+    const deciding = patched(state, reading("2026-05-26T06:01:00Z", null, { source: "amos", runway_points }));
+    expect(inOrder(deciding.series).map(({ id }) => id)).toEqual([
+      "runway:25R",
+      "settlement/hko",
+      "metar/awc_metar",
+      "runway:07L",
+    ]);
   });
 });

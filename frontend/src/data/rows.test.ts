@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
-import { readPatch, readTerminal, type TerminalRow } from "../client/city_wire";
-import { rowBody } from "../testing/observations";
+import { readDetail, readPatch, readTerminal, type TerminalRow } from "../client/city_wire";
+import { detailBody, rowBody } from "../testing/observations";
 import { patch } from "../testing/stream";
+import { cityFromDetail } from "./city";
 import { freshnessOf } from "./freshness";
-import { mergeRows, rowWithPatch, searchRows } from "./rows";
+import { mergeRows, rowWithCity, rowWithPatch, searchRows } from "./rows";
 
 const rows = (...bodies: object[]): readonly TerminalRow[] => readTerminal({ rows: bodies }).rows;
 const row = (more: Record<string, unknown> = {}): TerminalRow => rows(rowBody("shanghai", more))[0] as TerminalRow;
@@ -43,6 +44,20 @@ describe("a patch on a row", () => {
     const runway_points = [{ runway: "A", temp: 1 }];
     expect(rowWithPatch(before, reading("2023-11-15T01:00:00Z", null, { runway_points }))).toBe(before);
   });
+});
+
+it("takes the readings of a detail, unless the list knows a newer one", () => {
+  const detail = (obs_time: string | null) => {
+    const airport_primary = obs_time && { temp: 7, obs_time, source: "hko", series_key: "settlement" };
+    const now = Date.parse("2023-11-15T01:00:00Z");
+    return cityFromDetail(readDetail(detailBody("shanghai", 9, { airport_primary })), now);
+  };
+  const before = row();
+  const observed_ms = Date.parse("2023-11-14T22:00:00Z");
+  const next = { temp_c: 7, source: "hko", observed_ms, max_c: null, local_date: "2023-11-15" };
+  expect(rowWithCity(before, detail("2023-11-14T22:00:00Z"))).toEqual({ ...before, ...next });
+  expect(rowWithCity(before, detail("2023-11-14T21:59:00Z"))).toBe(before);
+  expect(rowWithCity(before, detail(null))).toBe(before);
 });
 
 it("keeps what the stream brought when an older list comes in, and takes a newer one (F27)", () => {

@@ -29,6 +29,12 @@ describe("points of a curve", () => {
     expect(one.x).toEqual([10 * day - MINUTE, 10 * day]);
   });
 
+  it("are no more than a chart can draw, the newest of them", () => {
+    const many = Array.from({ length: 6_500 }, (_, i) => [i * 20_000, i] as const);
+    const { x, y } = series(many);
+    expect([x.length, y[0], y.at(-1)]).toEqual([6_000, 500, 6_499]);
+  });
+
   it("leave the given curve as it was", () => {
     const before = series([[1, 1]]);
     withPoints(before, [[2, 2]]);
@@ -43,6 +49,8 @@ describe("the distance between readings", () => {
     const minutely = [0, 1, 2, 3, 4].map((minute) => [minute * MINUTE, 1] as const);
     expect(cadence_s(series(minutely, { cadence_s: 1_800 }))).toBe(1_800);
     expect(cadence_s(series(minutely))).toBe(60);
+    const broken = [0, 1, 2, 3, 100, 101, 102].map((minute) => [minute * MINUTE, 1] as const);
+    expect(cadence_s(series(broken))).toBe(60);
     expect(cadence_s(series([[0, 1]]))).toBe(600);
     expect(cadence_s(emptySeries("runway", "amos"))).toBe(60);
   });

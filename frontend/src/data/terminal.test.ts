@@ -109,6 +109,19 @@ describe("the first load (S182)", () => {
     await pass(timers, 0);
     expect(view("shanghai")).toMatchObject({ phase: "ready", error: null });
   });
+
+  it("asks again by itself, much later, for a city that it gave up", async () => {
+    const { routes, timers, view, details } = setUpShown({ [A]: new TypeError("refused") });
+    for (let round = 0; round < 12 && view("shanghai").phase !== "failed"; round += 1) await pass(timers, 30_000);
+    expect(view("shanghai")).toMatchObject({ phase: "failed", error: "unreachable" });
+    const before = details().filter(({ path }) => path === A).length;
+    expect(before).toBe(8);
+    await pass(timers, 100_000);
+    expect(details().filter(({ path }) => path === A)).toHaveLength(before);
+    routes[A] = detailBody("shanghai", 9);
+    for (let round = 0; round < 3; round += 1) await pass(timers, 15_000);
+    expect(view("shanghai")).toMatchObject({ phase: "ready", error: null });
+  });
 });
 
 function setUpShown(routes: Record<string, unknown>) {
@@ -213,6 +226,39 @@ describe("the visible cities", () => {
     expect(wire.sources.filter(({ closed }) => !closed)).toHaveLength(1);
   });
 
+  it("that come back are waited for: the stream does not replay what their snapshot will hold", async () => {
+    const { terminal, wire, timers, routes } = await live();
+    terminal.show(["hong kong"]);
+    await pass(timers, 200);
+    wire.last().send(connected({ "hong kong": 8 }, 50));
+    wire.last().send({ type: "heartbeat", cursor: `${EPOCH}-50` });
+    const answers: ((body: unknown) => void)[] = [];
+    routes[A] = () => new Promise((resolve) => void answers.push(resolve));
+    terminal.show(["hong kong", "shanghai"]);
+    await pass(timers, 200);
+    expect(wire.sources.filter(({ closed }) => !closed)).toEqual([]);
+    answers[0]?.(detailBody("shanghai", 55));
+    await pass(timers, 0);
+    expect(wire.last().url).toContain(`cities=hong%20kong,shanghai&since_revision=${EPOCH}-50&`);
+  });
+
+  it("are no longer asked for once they are hidden, and an answer that is late changes nothing", async () => {
+    const { terminal, timers, routes, details, view } = setUpShown({ [A]: new TypeError("refused") });
+    await pass(timers, 200);
+    terminal.show(["hong kong"]);
+    const before = details().filter(({ path }) => path === A).length;
+    await pass(timers, 60_000);
+    expect(details().filter(({ path }) => path === A)).toHaveLength(before);
+    const answers: ((body: unknown) => void)[] = [];
+    routes[A] = () => new Promise((resolve) => void answers.push(resolve));
+    terminal.show(["hong kong", "shanghai"]);
+    await settle();
+    terminal.show(["hong kong"]);
+    answers[0]?.(detailBody("shanghai", 5));
+    await settle();
+    expect(view("shanghai")).toMatchObject({ phase: "loading", state: null });
+  });
+
   it("are loaded three at a time", async () => {
     const names = ["a", "b", "c", "d", "e"];
     let running = 0;
@@ -253,9 +299,10 @@ describe("a long silence (S178, Q30)", () => {
   it("has the visible cities asked lightly after two minutes, or twice the source's cadence", async () => {
     const minutely = { series_key: "runway", source: "amos", points: [[NOON, 20]] };
     const hourly = { series_key: "metar", source: "metar", points: [[NOON, 20]] };
+    const beside = { series_key: "reference", source: "amos", points: [[NOON, 20]] };
     const { details, timers, wire } = await live({
       [A]: detailBody("shanghai", 5, { timeseries: { series: [minutely] } }),
-      [B]: detailBody("hong kong", 8, { timeseries: { series: [hourly] } }),
+      [B]: detailBody("hong kong", 8, { timeseries: { series: [hourly, beside] } }),
     });
     const before = details().length;
     const beat = () => wire.last().send({ type: "heartbeat", cursor: `${EPOCH}-8` });
@@ -294,6 +341,16 @@ describe("a long silence (S178, Q30)", () => {
 });
 
 describe("the rows", () => {
+  it("keep what the stream brought when the list that comes in is older", async () => {
+    const { terminal, timers, wire, server } = await live();
+    wire.last().send(patch("shanghai", 9, 5));
+    const lists = () => server.asked.filter(({ path }) => path === "/api/scan/terminal").length;
+    const before = lists();
+    await pass(timers, 60_000);
+    expect(lists()).toBeGreaterThan(before);
+    expect(terminal.store.getState().rows[0]).toMatchObject({ city: "shanghai", temp_c: 29 });
+  });
+
   it("tell a failed first load from an empty list, and keep what they have later", async () => {
     const made = setUp({ "/api/scan/terminal": new TypeError("refused") });
     await made.terminal.start();

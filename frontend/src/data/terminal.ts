@@ -185,6 +185,8 @@ export class Terminal {
 
   #onGaveUp(city: string, code: string): void {
     const known = this.#view(city);
+    // Silence is counted from here: then the city is asked for again, even if nothing of it ever came.
+    this.#heard_ms.set(city, this.#timers.now());
     this.#setView(city, {
       ...known,
       phase: known.state ? "ready" : "failed",

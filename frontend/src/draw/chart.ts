@@ -42,6 +42,8 @@ export interface ChartOptions {
 }
 
 const LABEL_PX = 58;
+/** Radius of the mark of the high, its stroke included. */
+const RING_PX = 5;
 const SHARED = new Set(["mousemove", "mouseleave", "mouseenter"]);
 
 /** Everything that asks for a new plot when it changes; the data do not. */
@@ -202,7 +204,9 @@ export class CityChart {
     const { ctx, bbox } = plot;
     ctx.save();
     ctx.beginPath();
-    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    // A high at the very edge of the day, e.g. at midnight, keeps its whole ring.
+    const ring = RING_PX * devicePixelRatio;
+    ctx.rect(bbox.left - ring, bbox.top, bbox.width + 2 * ring, bbox.height);
     ctx.clip();
     drawNow(plot, model.now_ms);
     const high = this.#highShown();
