@@ -120,6 +120,19 @@ describe("one stream", () => {
     expect(test.stream.state).not.toBe("live");
   });
 
+  it.each([
+    [undefined, 75_000],
+    [0, 2_500],
+  ])("takes %s for no heartbeat's distance", (heartbeat_s, silent_ms) => {
+    const test = live();
+    test.last().send({ ...connected({ shanghai: 5 }, 5), heartbeat_s });
+    test.last().send({ type: "heartbeat", cursor: `${EPOCH}-5` });
+    test.timers.advance(silent_ms - 1);
+    expect(test.stream.state).toBe("live");
+    test.timers.advance(1);
+    expect(test.stream.state).toBe("waiting");
+  });
+
   it("takes a heartbeat's cursor without an epoch, and none of another epoch", () => {
     const test = live();
     test.last().send({ type: "heartbeat", cursor: 9 });
@@ -208,6 +221,17 @@ describe("what is handed on", () => {
     expect(test.heard.resyncs).toEqual([{ cities: ["shanghai"], reason: "gap", mark: true }]);
     const arrival = test.stream.snapshot("shanghai", EPOCH, 7);
     expect([arrival.take, arrival.enough, arrival.steps.map((step) => step.revision)]).toEqual([true, true, [8]]);
+  });
+
+  it("is nothing that the next stream will bring: a snapshot between two of them is enough", () => {
+    const test = testStream();
+    test.stream.want(["shanghai"]);
+    test.timers.advance(3_000);
+    test.last().send(connected({ shanghai: 45 }, 50));
+    test.last().onLost();
+    expect(test.stream.snapshot("shanghai", EPOCH, 40)).toMatchObject({ take: true, enough: true });
+    test.timers.advance(3_000);
+    expect(test.last().url).toContain(`since_revision=${EPOCH}-40&`);
   });
 
   it("asks for the cities that the server names when it cannot replay", () => {
