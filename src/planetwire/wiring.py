@@ -158,7 +158,7 @@ async def open_web(
             await _open_terminal(web, stack, settings, guard, limits)
         else:
             web.routers.append(halves.router("terminal"))
-        web.routers.append(_sources(settings, pool, guard))
+        web.routers.append(await _sources(settings, pool, guard))
         names = [name for name, on in (("earth", pool is not None), ("terminal", settings.terminal)) if on]
         web.routers.append(session.router(guard, halves=names, simulated=settings.simulated, version=__version__))
         web.routers.append(health.router(web.checks, names, lambda: _diagnostics(pool, web.checks), guard))
@@ -280,10 +280,12 @@ def _city_key(name: str) -> str | None:
     return city.key if city else None
 
 
-def _sources(settings: Settings, pool: Pool | None, guard: Guard) -> APIRouter:
+async def _sources(settings: Settings, pool: Pool | None, guard: Guard) -> APIRouter:
     states = FeedStates(settings.data_dir / "feeds")
     names = list(observation_feeds()) if settings.terminal else []
     store = PostgresSourceStore(pool, source_defaults(settings)) if pool is not None else None
+    if store is not None:
+        await store.ensure()
     canonical = EarthLayerAdapterRegistry().canonical
     return sources.router(store, guard, runs=lambda: states.runs(names), canonical=canonical)
 

@@ -170,3 +170,12 @@ async def test_a_source_that_could_not_be_submitted_stays_owed(store: PostgresSo
     task.cancel()
     await asyncio.wait({task})
     assert task.cancelled()
+
+
+async def test_a_switch_set_before_the_work_process_ever_started_is_kept(pg_pool: Pool) -> None:
+    """The web process may be asked first: no row is there yet, and the operator's wish must not be lost."""
+    store = PostgresSourceStore(pg_pool, [SourceDefaults("usgs_quakes", 60.0, 60.0)])
+    record = await store.change("usgs_quakes", enabled=False, interval_s=120.0)
+    assert (record["enabled"], record["interval_s"]) == (False, 120.0)
+    await store.ensure()
+    assert await store.due({"usgs_quakes": 60.0}) == []

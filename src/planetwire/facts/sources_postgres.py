@@ -18,7 +18,7 @@ INTERVAL_MAX_S = 31 * 86_400.0
 
 
 class PostgresSourceStore:
-    """Port SourceStore over the sources named at the start; call `ensure` once before use."""
+    """Port SourceStore over the sources named at the start; call `ensure` once before `list` and `due`."""
 
     def __init__(self, pool: Pool, known: Sequence[SourceDefaults], *, jitter: float = JITTER) -> None:
         self._pool = pool
@@ -52,6 +52,7 @@ class PostgresSourceStore:
             raise NotFound(f"there is no source {source!r}")
         if interval_s is not None:
             _check_interval(interval_s, defaults)
+        await self.ensure()  # whoever is asked first makes the rows: a wish must not depend on who started first
         async with translated():
             await self._pool.execute(Q.change_source, source, enabled, interval_s)
         return next(record for record in await self.list() if record["source"] == source)
