@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import os
-import pkgutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from planetwire import __version__
-from planetwire.errors import InputError, PlanetwireError
+from planetwire.errors import PlanetwireError
 from planetwire.log import configure_logging, get_logger
 from planetwire.settings import Settings, flat, load_settings
 
@@ -55,7 +54,7 @@ def _settings(role: str, **overrides: Any) -> Iterator[Settings]:
         yield settings
     except PlanetwireError as error:
         typer.echo(f"planetwire: {error.message}", err=True)
-        raise typer.Exit(2 if isinstance(error, InputError) and role == "usage" else 1) from error
+        raise typer.Exit(1) from error
 
 
 def _halves(only: Half | None) -> dict[str, Any]:
@@ -173,11 +172,6 @@ def path() -> None:
     for name in STAGES:
         doc = (importlib.import_module(f"planetwire.{name}").__doc__ or "").strip()
         typer.echo(f"{name:<{width}}  {doc}")
-    assert {module.name for module in pkgutil.iter_modules(_package_path())} >= set(STAGES)
-
-
-def _package_path() -> list[str]:
-    return [str(Path(__file__).parent)]
 
 
 @app.command()

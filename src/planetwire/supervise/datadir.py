@@ -14,6 +14,7 @@ from typing import IO, Any
 from planetwire.errors import SetupError
 
 LOGIN_CODE_BYTES = 12
+REAL_DATA = ("observations.db", "postgres")  # what each half leaves; either is reason enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +55,23 @@ class DataDir:
 
     def secret(self, name: str) -> str:
         """A random text kept in `<name>`, made at the first call; safe against two first calls at once."""
+        kept = self.kept_secret(name)
+        if kept is not None:
+            return kept
         file = self.path / name
-        with suppress(FileNotFoundError):
-            return file.read_text(encoding="ascii").strip()
         temporary = file.with_name(f".{name}-{os.getpid()}")
         write_private(temporary, secrets.token_urlsafe(32) + "\n")
         with suppress(FileExistsError):
             os.link(temporary, file)
         temporary.unlink()
         return file.read_text(encoding="ascii").strip()
+
+    def kept_secret(self, name: str) -> str | None:
+        """The secret if it was made already; makes nothing."""
+        try:
+            return (self.path / name).read_text(encoding="ascii").strip()
+        except FileNotFoundError:
+            return None
 
     def new_login_code(self) -> str:
         """A fresh one-time code, left for the web process to take."""
@@ -131,7 +140,7 @@ class DataDir:
         """A data dir holds real data or simulated data, never both. Raises SetupError."""
         marker = self.path / "simulated"
         if simulated:
-            if not marker.exists() and any(self.path.glob("observations.db")):
+            if not marker.exists() and any((self.path / kept).exists() for kept in REAL_DATA):
                 raise SetupError(f"{self.path} holds real data; `demo` needs a data dir of its own")
             marker.touch()
         elif marker.exists():

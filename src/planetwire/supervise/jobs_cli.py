@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from rich.console import Console
 from rich.table import Table
+from typer import BadParameter
 
-from planetwire.errors import InputError
 from planetwire.model import Job, JobRequest, JobStatus, TaskType
 from planetwire.settings import Settings
 from planetwire.supervise.roles import database_of
@@ -36,7 +36,7 @@ def _choice(text: str, allowed: Sequence[str], what: str) -> str:
     if text in allowed:
         return text
     near = difflib.get_close_matches(text, allowed, n=1, cutoff=0.0)[0]
-    raise InputError(f"unknown {what} {text!r}; did you mean {near}? ({', '.join(allowed)})")
+    raise BadParameter(f"unknown {what} {text!r}; did you mean {near}? ({', '.join(allowed)})")
 
 
 def ls(settings: Settings, *, status: str | None, source: str | None, limit: int, as_json: bool) -> str:

@@ -13,6 +13,7 @@ from types import FrameType
 
 import uvicorn
 import uvloop
+from pydantic import SecretStr
 
 from planetwire import wiring
 from planetwire.errors import SetupError
@@ -57,12 +58,10 @@ def effective(settings: Settings) -> Settings:
     if settings.earth and settings.database_url is None:
         running = data.runtime() if data.is_running() else None
         update["database_url"] = (running or {}).get("database_url") or EmbeddedPostgres(settings.data_dir).dsn
-    secrets = secrets_of(settings) if data.path.exists() else None
-    if secrets is not None:
-        update |= {
-            "admin_token": wiring.secret(secrets.admin_token),
-            "ingest_token": wiring.secret(secrets.ingest_token),
-        }
+    for name in ("admin_token", "ingest_token"):
+        kept = data.kept_secret(name.replace("_", "."))
+        if getattr(settings, name) is None and kept is not None:
+            update[name] = SecretStr(kept)
     return settings.model_copy(update=update)
 
 
