@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from fastapi import APIRouter, FastAPI
-from pydantic import SecretStr
 
 from planetwire import __version__, cities
 from planetwire.clock import SystemClock
@@ -109,11 +108,6 @@ class Web(Parts):
     protocol: Any = field(default_factory=lambda: make_protocol(None))
     routers: list[APIRouter] = field(default_factory=list)
     checks: dict[str, health.Check] = field(default_factory=dict)
-
-
-def secret(text: str) -> SecretStr:
-    """A setting's value that is printed masked."""
-    return SecretStr(text)
 
 
 def check_supported(settings: Settings) -> None:
@@ -309,8 +303,8 @@ async def _schema_current(pool: Pool) -> str | None:
 
 
 async def _someone_leads(pool: Pool) -> str | None:
-    lag = await PostgresChangeLog(pool, payload).lag()
-    return None if lag["leader"]["held"] else "no relay leads"
+    leader = await PostgresChangeLog(pool, payload).leader()
+    return None if leader["held"] else "no relay leads"
 
 
 async def _diagnostics(pool: Pool | None, checks: dict[str, health.Check]) -> Json:

@@ -46,6 +46,22 @@ async def _connected(pool: Pool) -> AsyncIterator[Connection]:
         raise BackendError(f"PostgreSQL: {error!r}") from error
 
 
+async def read_lag(connection: Connection) -> Json:
+    """See `PostgresChangeLog.lag`; the diagnostic asks over a connection of its own."""
+    backlog = await connection.fetchrow(Q.backlog, LAG_ROWS_MAX)
+    unmapped = await connection.fetch(Q.unmapped, PAIRS_MAX)
+    return {
+        **dict(backlog or {}),
+        "unmapped": [dict(row) for row in unmapped],
+        "leader": await read_leader(connection),
+    }
+
+
+async def read_leader(connection: Connection) -> Json:
+    """Who holds which term, and the latest revision; `held` says whether the term still runs."""
+    return dict(await connection.fetchrow(Q.leader) or {})
+
+
 class PostgresChangeLog:
     """Fenced by the leader's term. `encode` gives the object that goes on the wire for an event."""
 
@@ -144,14 +160,12 @@ class PostgresChangeLog:
     async def lag(self) -> Json:
         """`pending` (counted up to 100,000), `oldest_age_s`, `quarantined`, `unmapped` pairs, and the `leader`."""
         async with _connected(self._pool) as connection:
-            backlog = await connection.fetchrow(Q.backlog, LAG_ROWS_MAX)
-            unmapped = await connection.fetch(Q.unmapped, PAIRS_MAX)
-            leader = await connection.fetchrow(Q.leader)
-        return {
-            **dict(backlog or {}),
-            "unmapped": [dict(row) for row in unmapped],
-            "leader": dict(leader or {}),
-        }
+            return await read_lag(connection)
+
+    async def leader(self) -> Json:
+        """Only the `leader` of `lag`: one row, cheap enough for a probe that comes every second."""
+        async with _connected(self._pool) as connection:
+            return await read_leader(connection)
 
     async def open_gate(self, seconds: float) -> None:
         """Ask writers to ring the doorbell for so long; 0 shuts the gate."""

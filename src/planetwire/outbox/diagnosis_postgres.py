@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import UTC
 
 from planetwire.model import Json
+from planetwire.outbox.changelog_postgres import read_lag
 from planetwire.outbox.tables import WATCHED, trigger_names
 from planetwire.postgres import Connection
 from planetwire.sql import queries_beside
@@ -15,8 +16,7 @@ from planetwire.sql import queries_beside
 Q = queries_beside(__file__)
 
 COUNT_MAX = 200_000  # facts counted per source
-BACKLOG_MAX = 100_000
-UNMAPPED_MAX = 20
+PAIRS_SHOWN = 20
 BACKLOG_AGE_S = 30.0  # older than this, somebody has stopped consuming
 LONG_TRANSACTION_S = 300.0
 
@@ -27,12 +27,13 @@ def _step(name: str, title: str, ok: bool, detail: str, advice: str = "") -> Jso
 
 async def examine(connection: Connection) -> list[Json]:
     """Steps `triggers`, `facts`, `outbox`, `adapter`, `listener`, each ok or with advice."""
+    lag = await read_lag(connection)
     return [
         await _triggers(connection),
         await _facts(connection),
-        await _outbox(connection),
-        await _adapter(connection),
-        await _listener(connection),
+        await _outbox(connection, lag),
+        _adapter(lag),
+        await _listener(connection, lag["leader"]),
     ]
 
 
@@ -60,12 +61,10 @@ async def _facts(connection: Connection) -> Json:
     return _step("facts", "Feeds bring facts", not failed, "; ".join([*failed, detail]), advice)
 
 
-async def _outbox(connection: Connection) -> Json:
-    row = await connection.fetchrow(Q.backlog, BACKLOG_MAX)
-    assert row is not None
-    late = row["oldest_age_s"] > BACKLOG_AGE_S and row["pending"] > row["quarantined"]
-    ok = not late and not row["quarantined"]
-    detail = f"{row['pending']} pending, oldest {row['oldest_age_s']:.1f} s, {row['quarantined']} quarantined"
+async def _outbox(connection: Connection, lag: Json) -> Json:
+    late = lag["oldest_age_s"] > BACKLOG_AGE_S and lag["pending"] > lag["quarantined"]
+    ok = not late and not lag["quarantined"]
+    detail = f"{lag['pending']} pending, oldest {lag['oldest_age_s']:.1f} s, {lag['quarantined']} quarantined"
     slow = await connection.fetch(Q.long_transactions, LONG_TRANSACTION_S)
     if slow:
         detail += f"; longest open transaction {slow[0]['age_s']:.0f} s (pid {slow[0]['pid']})"
@@ -73,19 +72,15 @@ async def _outbox(connection: Connection) -> Json:
     return _step("outbox", "Changes are consumed", ok, detail, advice)
 
 
-async def _adapter(connection: Connection) -> Json:
-    rows = await connection.fetch(Q.skipped_recently, UNMAPPED_MAX)
-    detail = ", ".join(f"{row['table_name']}/{row['source']} ({row['changes']})" for row in rows)
+def _adapter(lag: Json) -> Json:
+    pairs = [f"{row['table']}/{row['source']} ({row['changes']})" for row in lag["unmapped"][:PAIRS_SHOWN]]
     advice = "no layer declares these pairs: add the source to a layer's `feeds`, or ignore them if that is meant"
-    return _step(
-        "adapter", "Every changed pair of table and source has a layer", not rows, detail or "all mapped", advice
-    )
+    title = "Every changed pair of table and source has a layer"
+    return _step("adapter", title, not pairs, ", ".join(pairs) or "all mapped", advice)
 
 
-async def _listener(connection: Connection) -> Json:
-    row = await connection.fetchrow(Q.leader)
-    assert row is not None
+async def _listener(connection: Connection, leader: Json) -> Json:
     listeners = await connection.fetchval(Q.listeners)
-    detail = f"leader {row['holder'] or 'none'}, term {row['term']}, revision {row['revision']}, {listeners} listening"
+    detail = f"leader {leader['holder'] or 'none'}, term {leader['term']}, revision {leader['revision']}"
     advice = "start `planetwire up` (or `web`, or `relay`); without LISTEN everything still arrives, a second later"
-    return _step("listener", "A relay leads and listens", bool(row["held"]), detail, advice)
+    return _step("listener", "A relay leads and listens", leader["held"], f"{detail}, {listeners} listening", advice)

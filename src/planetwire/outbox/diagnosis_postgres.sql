@@ -19,31 +19,6 @@ cross join lateral (
 ) c
 order by known.source;
 
--- name: backlog
-select count(*) as pending,
-       coalesce(extract(epoch from clock_timestamp() - min(occurred_at)), 0)::float8 as oldest_age_s,
-       count(*) filter (where next_attempt_at = 'infinity') as quarantined
-from (
-    select occurred_at, next_attempt_at
-    from earth_data_change_events
-    where consumed_at is null
-    order by id
-    limit $1
-) oldest;
-
--- name: skipped_recently
-select table_name, source, count(*) as changes
-from earth_data_change_events
-where skipped_reason is not null
-group by table_name, source
-order by 3 desc, 1, 2
-limit $1;
-
--- name: leader
-select leader_holder as holder, leader_term as term, revision,
-       coalesce(leader_expires_at > clock_timestamp(), false) as held
-from earth_log_head;
-
 -- name: listeners
 select count(*) from pg_stat_activity where datname = current_database() and application_name = 'planetwire listen';
 
