@@ -26,8 +26,8 @@ from typing import IO
 from urllib.parse import quote
 
 from planetwire.errors import SetupError
+from planetwire.supervise.parentage import ends_with_parent
 
-PR_SET_PDEATHSIG = 1
 CLONE_NEWUSER = 0x10000000
 START_TIMEOUT_S = 120.0  # crash recovery of a large dir takes its time
 STOP_TIMEOUT_S = 30.0
@@ -129,7 +129,7 @@ def _becomes(identity: Identity, *, die_with_parent: bool = False) -> Callable[[
     """What the child does between fork and exec. Only async-signal-safe work and system calls."""
     libc = ctypes.CDLL(None, use_errno=True)
     uid, gid = identity.uid, identity.gid
-    parent = os.getpid()
+    tie = ends_with_parent(signal.SIGINT) if die_with_parent else None
 
     def before_exec() -> None:
         if identity.namespace:
@@ -142,11 +142,8 @@ def _becomes(identity: Identity, *, die_with_parent: bool = False) -> Callable[[
             os.setgroups([])
             os.setgid(gid)
             os.setuid(uid)
-        os.setpgid(0, 0)  # a terminal's Ctrl-C goes to the parent alone
-        if die_with_parent:
-            libc.prctl(PR_SET_PDEATHSIG, signal.SIGINT)  # after setuid, which clears it
-            if os.getppid() != parent:  # the parent died in between
-                os._exit(96)
+        if tie is not None:
+            tie()  # after setuid, which would clear it
 
     return before_exec
 
@@ -209,7 +206,7 @@ class EmbeddedPostgres:
             self._check_version(binaries)
             self._remove_leftovers()
             self._launch(binaries)
-            self._prepare_database(binaries)
+            self._prepare_database()
         except BaseException:
             self.stop()
             raise
@@ -319,7 +316,7 @@ class EmbeddedPostgres:
         assert self._process is not None
         return self._process.pid
 
-    def _prepare_database(self, binaries: Path) -> None:
+    def _prepare_database(self) -> None:
         """The role and database of the application, once; in single-statement steps that may be repeated."""
         marker = self.cluster / "planetwire.ready"
         if marker.exists():
@@ -329,15 +326,6 @@ class EmbeddedPostgres:
             _run_sql(self.socket_dir, "postgres", [f"create database {DATABASE} owner {ROLE}"])
         _run_sql(self.socket_dir, DATABASE, [f"alter schema public owner to {ROLE}"])
         marker.touch()
-
-    def wait(self, timeout_s: float) -> int | None:
-        """Exit status if the server ended within the time, else None."""
-        if self._process is None:
-            return 0
-        try:
-            return self._process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return None
 
     def poll(self) -> int | None:
         """Exit status if the server ended, else None."""

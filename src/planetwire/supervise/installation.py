@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -23,7 +23,8 @@ from planetwire.migrate import migrate_postgres
 from planetwire.postgres import connect
 from planetwire.settings import PREFIX, Settings
 from planetwire.supervise.datadir import DataDir
-from planetwire.supervise.embedded_postgres import PR_SET_PDEATHSIG, EmbeddedPostgres
+from planetwire.supervise.embedded_postgres import EmbeddedPostgres
+from planetwire.supervise.parentage import ends_with_parent
 from planetwire.supervise.supervisor import Child, Supervisor, listening_socket
 
 log = get_logger()
@@ -52,7 +53,7 @@ def run_up(settings: Settings, *, announce: Callable[[str], None], feed_server: 
     data = DataDir(settings.data_dir)
     data.prepare()
     with ExitStack() as stack:
-        lock = stack.enter_context(data.lock())
+        stack.enter_context(data.lock())
         data.check_kind(simulated=settings.simulated)
         sock = stack.enter_context(listening_socket(settings.host, settings.port))
         address = Address(settings.host, sock.getsockname()[1])
@@ -73,7 +74,6 @@ def run_up(settings: Settings, *, announce: Callable[[str], None], feed_server: 
         if not supervisor.stopping:
             announce(f"{address.url}/#login={code}")
         supervisor.run()
-        assert not lock.closed
     return 0
 
 
@@ -129,21 +129,17 @@ def _children(settings: Settings, sock: socket, environment: dict[str, str]) -> 
 def _start_feed_server(stack: ExitStack) -> dict[str, str]:
     from planetwire.demo.server import demo_environment  # only the demo needs it
 
-    libc = ctypes.CDLL(None)
-
-    def dies_with_parent() -> None:
-        os.setpgid(0, 0)
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-
     process = subprocess.Popen(
         [sys.executable, "-m", "planetwire.demo", "--port", "0"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        preexec_fn=dies_with_parent,
+        preexec_fn=ends_with_parent(signal.SIGTERM),
         text=True,
     )
     stack.callback(_end, process)
     assert process.stdout is not None
+    if not select.select([process.stdout], [], [], FEED_SERVER_TIMEOUT_S)[0]:
+        raise SetupError(f"the feed server said nothing within {FEED_SERVER_TIMEOUT_S:g} s; see the log above")
     line = process.stdout.readline()
     if not line:
         raise SetupError("the feed server did not start; see the log above")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import select
 import signal
@@ -10,13 +9,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from planetwire.errors import SetupError
 from planetwire.log import get_logger
-from planetwire.supervise.embedded_postgres import PR_SET_PDEATHSIG, EmbeddedPostgres
+from planetwire.supervise.embedded_postgres import EmbeddedPostgres
+from planetwire.supervise.parentage import ends_with_parent
 
 log = get_logger()
 
@@ -65,7 +65,7 @@ class Child:
             stdin=subprocess.DEVNULL,
             env=self.environment,
             pass_fds=self.fds,
-            preexec_fn=_dies_with_parent(),
+            preexec_fn=ends_with_parent(signal.SIGTERM),
         )
         self.started = time.monotonic()
         log.info("supervise.child.started", child=self.name, pid=self.process.pid)
@@ -107,19 +107,6 @@ class Child:
         if self.process is not None and self.process.poll() is None:
             with suppress(ProcessLookupError):
                 self.process.send_signal(number)
-
-
-def _dies_with_parent() -> Callable[[], None]:
-    libc = ctypes.CDLL(None)
-    parent = os.getpid()
-
-    def before_exec() -> None:
-        os.setpgid(0, 0)
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:
-            os._exit(96)
-
-    return before_exec
 
 
 class Supervisor:
