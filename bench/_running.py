@@ -12,9 +12,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+from fix_installation import NO_FEEDS as NO_FEEDS
 from fix_installation import Installation
-
-NO_FEEDS = {f"PLANETWIRE_FEEDS__{source}__ENABLED": "false" for source in ("CELESTRAK_GP", "USGS_QUAKES", "AWC_METAR")}
 
 
 @contextmanager

@@ -23,6 +23,8 @@ import pytest
 
 START_TIMEOUT_S = 90.0
 STOP_TIMEOUT_S = 40.0
+# Settings under which nothing is fetched: the installation does what the test does to it, and nothing else.
+NO_FEEDS = {f"PLANETWIRE_FEEDS__{source}__ENABLED": "false" for source in ("CELESTRAK_GP", "USGS_QUAKES", "AWC_METAR")}
 
 
 def wait_for(condition: Callable[[], Any], *, within_s: float, what: str) -> Any:

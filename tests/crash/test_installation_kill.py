@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from fix_installation import Installation, wait_for
+from fix_installation import NO_FEEDS, Installation, wait_for
 
 pytestmark = pytest.mark.timeout(240)
 
@@ -59,10 +59,7 @@ def test_a_relay_killed_around_its_commit_loses_no_change(
     installation: Callable[..., Installation], point: str
 ) -> None:
     """S31, S32: the log and `consumed_at` are one commit; killed before it, the row is read again."""
-    feeds_off = {
-        f"PLANETWIRE_FEEDS__{source}__ENABLED": "false" for source in ("CELESTRAK_GP", "USGS_QUAKES", "AWC_METAR")
-    }
-    made = installation("up", PLANETWIRE_FAILPOINT=f"{point}:3", **feeds_off)
+    made = installation("up", PLANETWIRE_FAILPOINT=f"{point}:3", **NO_FEEDS)
     for number in range(6):
         made.execute(
             "insert into collected_data (source, external_key, kind, lat, lon)"
@@ -105,10 +102,7 @@ def test_everything_killed_at_once_starts_again_with_what_was_acknowledged(
     installation: Callable[..., Installation],
 ) -> None:
     """S190: an acknowledged reading survives; its revision is not given to another."""
-    feeds_off = {
-        f"PLANETWIRE_FEEDS__{source}__ENABLED": "false" for source in ("CELESTRAK_GP", "USGS_QUAKES", "AWC_METAR")
-    }
-    made = installation("up", **feeds_off)
+    made = installation("up", **NO_FEEDS)
     headers = {"Authorization": f"Bearer {made.token('ingest')}"}
 
     def push(temp: float) -> int:

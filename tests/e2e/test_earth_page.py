@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 
 import pytest
@@ -12,6 +13,22 @@ from fix_installation import Installation, wait_for
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
 COUNT = "layer => window.__planetwire?.earth?.count(layer) ?? -1"
+
+
+COLOURS = """async (png) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${png}`;
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const context = canvas.getContext("2d");
+    context.drawImage(image, 0, 0);
+    return new Set(new Uint32Array(context.getImageData(0, 0, image.width, image.height).data.buffer)).size;
+}"""
+
+
+def colours(page: Page, png: bytes) -> int:
+    """How many colours a picture has: a canvas that draws nothing has one."""
+    return int(page.evaluate(COLOURS, base64.b64encode(png).decode()))
 
 
 def count(page: Page, layer: str) -> int:
@@ -33,8 +50,15 @@ def test_the_globe_shows_every_satellite_and_the_quakes(demo_installation: Insta
     wait_count(page, "earthquakes", lambda n: n >= 10, within_s=60, what="quakes on the globe")
     canvas = page.locator("canvas").first.bounding_box()
     assert canvas is not None and canvas["width"] > 600 and canvas["height"] > 500
-    assert len(set(page.screenshot())) > 100, "the page is flat"
+    middle = {"x": canvas["x"] + canvas["width"] / 2 - 150, "y": canvas["y"] + canvas["height"] / 2 - 150}
+    assert colours(page, page.screenshot(clip={**middle, "width": 300, "height": 300})) > 50, "the globe is flat"  # type: ignore[typeddict-item]
     assert page.get_by_text("simulated", exact=False).first.is_visible()
+
+
+def test_a_flat_picture_has_one_colour(page: Page) -> None:
+    """The measure above can fail."""
+    page.goto("about:blank")
+    assert colours(page, page.screenshot(clip={"x": 0, "y": 0, "width": 300, "height": 300})) == 1
 
 
 def test_a_delete_typed_into_psql_empties_the_globe_and_collecting_fills_it(

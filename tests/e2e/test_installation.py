@@ -13,11 +13,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fix_installation import Installation
+from fix_installation import NO_FEEDS, Installation
 
 pytestmark = pytest.mark.timeout(180)
-
-NO_FEEDS = {f"PLANETWIRE_FEEDS__{source}__ENABLED": "false" for source in ("CELESTRAK_GP", "USGS_QUAKES", "AWC_METAR")}
 
 
 def run(data_dir: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -111,7 +109,7 @@ def test_jobs_can_be_submitted_seen_and_cancelled_from_a_shell(installation: Cal
     finally:
         os.kill(made.children()["work"], 18)
     wrong = run(made.data_dir, "jobs", "submit", "colect", "usgs_quakes")
-    assert wrong.returncode == 1 and "did you mean collect" in wrong.stderr
+    assert wrong.returncode == 2 and "did you mean collect" in wrong.stderr
 
 
 def test_doctor_finds_nothing_wrong_on_a_healthy_installation(installation: Callable[..., Installation]) -> None:
@@ -119,6 +117,16 @@ def test_doctor_finds_nothing_wrong_on_a_healthy_installation(installation: Call
     made = installation("up", **NO_FEEDS)
     report = run(made.data_dir, "doctor")
     assert report.returncode == 0, report.stdout + report.stderr
+
+
+def test_doctor_names_the_stage_that_is_broken_and_what_to_do(installation: Callable[..., Installation]) -> None:
+    """S88: a dropped trigger is found before anything behind it is blamed."""
+    made = installation("up", "--only", "earth", **NO_FEEDS)
+    made.execute("drop trigger tr_planet_collected_data_changed_delete on collected_data")
+    report = run(made.data_dir, "doctor")
+    assert report.returncode == 1
+    assert "tr_planet_collected_data_changed_delete" in report.stdout
+    assert "First broken stage: Every fact and derived table has its triggers" in report.stdout
 
 
 def test_a_misspelt_setting_stops_the_start(data_dir: Path) -> None:

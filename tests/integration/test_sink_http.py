@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI, Request, Response
 
 from planetwire.clock import ManualClock
-from planetwire.collect.sink_http import ATTEMPTS, MAX_BYTES, CallPatchSink, HttpPatchSink, bodies_of
+from planetwire.collect.sink_http import ATTEMPTS, MAX_BYTES, HttpPatchSink, bodies_of
 from planetwire.errors import BackendError
 from planetwire.model import Json
 from planetwire.web.ingest import router
@@ -116,14 +116,3 @@ async def test_a_wrong_token_is_a_backend_error_and_not_repeated() -> None:
     with pytest.raises(BackendError, match="404"):
         await sink.deliver([{"n": 1}])
     assert clock.waits == []
-
-
-async def test_the_sink_of_this_process_splits_too() -> None:
-    sizes: list[int] = []
-
-    async def accept(patches: Sequence[Json]) -> int:
-        sizes.append(len(patches))
-        return len(patches)
-
-    assert await CallPatchSink(accept).deliver([{"n": n} for n in range(700)]) == 700
-    assert sizes == [500, 200]

@@ -49,11 +49,6 @@ async def test_results_keep_the_order_of_the_patches(copies: int) -> None:
     assert [[p.city for p in call] for call in store.calls] == [["seoul", "taipei"] * copies]
 
 
-async def test_a_feed_of_this_process_learns_how_many_were_new() -> None:
-    """S183."""
-    assert await ingest_over(RecordingStore()).deliver([patch("seoul"), patch("taipei"), patch("x")]) == 1
-
-
 async def test_a_store_that_fails_is_not_hidden() -> None:
     """S190."""
     with pytest.raises(BackendError):

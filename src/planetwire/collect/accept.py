@@ -51,11 +51,6 @@ class Ingest:
                 results.append({"revision": appended.revision, "duplicate": appended.duplicate})
         return results
 
-    async def deliver(self, patches: Sequence[Json]) -> int:
-        """How many were new; for feeds of this process. Raises BackendError."""
-        results = await self.accept(patches)
-        return sum(1 for result in results if result.get("duplicate") is False)
-
 
 def _read_all(raws: Sequence[object], now: datetime) -> list[ObservationPatch | InputError]:
     return [_read(raw, now) for raw in raws]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import httpx
 import orjson
@@ -20,20 +20,6 @@ MAX_BYTES = 2 * 1024 * 1024
 ATTEMPTS = 3
 BACKOFF_S = 0.25
 TIMEOUT_S = 30.0
-
-
-class CallPatchSink:
-    """Port PatchSink over a function of this process, which raises BackendError itself."""
-
-    def __init__(self, accept: Callable[[Sequence[Json]], Awaitable[int]]) -> None:
-        self._accept = accept
-
-    async def deliver(self, patches: Sequence[Json]) -> int:
-        """See the port."""
-        new = 0
-        for start in range(0, len(patches), MAX_PATCHES):
-            new += await self._accept(patches[start : start + MAX_PATCHES])
-        return new
 
 
 class HttpPatchSink:
