@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from types import FrameType
 
@@ -28,6 +28,7 @@ from planetwire.wiring import Loop, Secrets
 log = get_logger()
 
 SHUTDOWN_S = 5  # open requests get this long
+AGAIN_S = 0.5  # how long a loop that was told to end is waited for before it is told again
 END_S = 10.0  # a process that was told to end is gone by then, also when its database went away first
 
 
@@ -163,11 +164,12 @@ async def _loops(opening: wiring.Opening) -> None:
     async with opening as parts, _running(parts.loops) as failed:
         failed.add_done_callback(lambda _: stop.set())
         await stop.wait()
+        _end_in_any_case()
         await parts.drain()
 
 
 @asynccontextmanager
-async def _running(loops: Mapping[str, Loop]) -> AsyncIterator[asyncio.Future[None]]:
+async def _running(loops: Mapping[str, Loop], *, again_s: float = AGAIN_S) -> AsyncIterator[asyncio.Future[None]]:
     """The loops, for as long as the block lasts. A loop that fails ends the process: its supervisor restarts it."""
     failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     tasks = {name: asyncio.ensure_future(run()) for name, run in loops.items()}
@@ -184,11 +186,20 @@ async def _running(loops: Mapping[str, Loop]) -> AsyncIterator[asyncio.Future[No
     try:
         yield failed
     finally:
-        for task in tasks.values():
-            task.cancel()
-        await asyncio.gather(*tasks.values(), return_exceptions=True)
+        await _cancel_all(tasks.values(), again_s)
         if not failed.done():
             failed.cancel()
     errors = [task.exception() for task in tasks.values() if not task.cancelled() and task.exception()]
     if errors:
         raise SystemExit(1)
+
+
+async def _cancel_all(tasks: Iterable[asyncio.Future[None]], again_s: float) -> None:
+    """Until all have ended. Once is not enough: where a wait is cancelled and fails in the same moment, Python 3.11's
+    `wait_for` reports the failure alone, and a loop that survives failures goes on for ever.
+    """
+    left = set(tasks)
+    while left:
+        for task in left:
+            task.cancel()
+        _, left = await asyncio.wait(left, timeout=again_s)
