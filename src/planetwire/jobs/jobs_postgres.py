@@ -68,26 +68,23 @@ class PostgresJobQueue:
     async def submit(self, request: JobRequest) -> tuple[Job, bool]:
         """See the port. Raises StateError when the idempotency key belongs to other work."""
         async with translated(), self._pool.acquire() as connection, connection.transaction():
-            if request.idempotency_key is not None:
-                await connection.execute(Q.lock_submit, f"planet_key:{request.idempotency_key}")
-                known = await connection.fetchrow(Q.by_key, request.idempotency_key)
-                if known is not None:
-                    return _same_work(job_of(known), request), False
-            await connection.execute(Q.lock_submit, f"planet_twin:{request.task_type}:{request.source}")
-            scheduled = bool(request.payload.get("scheduled"))
-            twin = await connection.fetchrow(
-                Q.adopt_twin, request.task_type, request.source, request.payload, scheduled
-            )
-            if twin is not None:
-                return job_of(twin), False
-            row = await connection.fetchrow(
-                Q.insert_job,
-                request.task_type,
-                request.source,
-                request.payload,
-                request.priority,
-                request.idempotency_key,
-            )
+            return await self.submit_in(connection, request)
+
+    async def submit_in(self, connection: Connection, request: JobRequest) -> tuple[Job, bool]:
+        """As `submit`, in the transaction that is open on the connection: the job exists once that commits."""
+        if request.idempotency_key is not None:
+            await connection.execute(Q.lock_submit, f"planet_key:{request.idempotency_key}")
+            known = await connection.fetchrow(Q.by_key, request.idempotency_key)
+            if known is not None:
+                return _same_work(job_of(known), request), False
+        await connection.execute(Q.lock_submit, f"planet_twin:{request.task_type}:{request.source}")
+        scheduled = bool(request.payload.get("scheduled"))
+        twin = await connection.fetchrow(Q.adopt_twin, request.task_type, request.source, request.payload, scheduled)
+        if twin is not None:
+            return job_of(twin), False
+        row = await connection.fetchrow(
+            Q.insert_job, request.task_type, request.source, request.payload, request.priority, request.idempotency_key
+        )
         return job_of(row), True
 
     async def claim(self, worker_id: str, task_types: Sequence[str], limit: int) -> Sequence[Lease]:
