@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from types import FrameType
 
@@ -16,6 +16,7 @@ import uvloop
 from pydantic import SecretStr
 
 from planetwire import wiring
+from planetwire.ending import AGAIN_S, end_all
 from planetwire.errors import SetupError
 from planetwire.failpoint import arm
 from planetwire.log import get_logger
@@ -28,7 +29,6 @@ from planetwire.wiring import Loop, Secrets
 log = get_logger()
 
 SHUTDOWN_S = 5  # open requests get this long
-AGAIN_S = 0.5  # how long a loop that was told to end is waited for before it is told again
 END_S = 10.0  # a process that was told to end is gone by then, also when its database went away first
 
 
@@ -186,20 +186,9 @@ async def _running(loops: Mapping[str, Loop], *, again_s: float = AGAIN_S) -> As
     try:
         yield failed
     finally:
-        await _cancel_all(tasks.values(), again_s)
+        await end_all(tasks.values(), again_s)
         if not failed.done():
             failed.cancel()
     errors = [task.exception() for task in tasks.values() if not task.cancelled() and task.exception()]
     if errors:
         raise SystemExit(1)
-
-
-async def _cancel_all(tasks: Iterable[asyncio.Future[None]], again_s: float) -> None:
-    """Until all have ended. Once is not enough: where a wait is cancelled and fails in the same moment, Python 3.11's
-    `wait_for` reports the failure alone, and a loop that survives failures goes on for ever.
-    """
-    left = set(tasks)
-    while left:
-        for task in left:
-            task.cancel()
-        _, left = await asyncio.wait(left, timeout=again_s)
