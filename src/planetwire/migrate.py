@@ -1,6 +1,6 @@
 """Applies `_schema/NNNN_name.<engine>.sql` in order: forward only, each in a transaction, checksums kept.
 
-Two processes that start together are kept apart: PostgreSQL by an advisory lock, SQLite by its write lock.
+Two processes that start together are kept apart: PostgreSQL by an advisory lock a migration, SQLite by its write lock.
 """
 
 from __future__ import annotations
@@ -61,22 +61,26 @@ async def migrate_postgres(connection: Connection) -> list[str]:
     version = connection.get_server_version()
     if version.major * 10_000 < LEAST_SERVER:
         raise SetupError(f"PostgreSQL 15 or newer is needed; this server is {version.major}.{version.minor}")
-    await connection.execute("select pg_advisory_lock($1)", LOCK_KEY)
-    try:
+    applied: list[str] = []
+    while (name := await _apply_next(connection)) is not None:
+        applied.append(name)
+    return applied
+
+
+async def _apply_next(connection: Connection) -> str | None:
+    """The lock lives as long as the migration's own transaction: a session's would be nobody's behind a pooler."""
+    async with connection.transaction():
+        await connection.execute("select pg_advisory_xact_lock($1)", LOCK_KEY)
         await connection.execute(_TABLE)
         rows = await connection.fetch("select name, checksum from planetwire_migrations")
         todo = _missing(migrations("postgres"), {row["name"]: row["checksum"] for row in rows})
-        for migration in todo:
-            async with connection.transaction():
-                await connection.execute(migration.sql)
-                await connection.execute(
-                    "insert into planetwire_migrations (name, checksum) values ($1, $2)",
-                    migration.name,
-                    migration.checksum,
-                )
-    finally:
-        await connection.execute("select pg_advisory_unlock($1)", LOCK_KEY)
-    return [migration.name for migration in todo]
+        if not todo:
+            return None
+        await connection.execute(todo[0].sql)
+        await connection.execute(
+            "insert into planetwire_migrations (name, checksum) values ($1, $2)", todo[0].name, todo[0].checksum
+        )
+    return todo[0].name
 
 
 async def pending_postgres(connection: Connection) -> list[str]:
