@@ -145,7 +145,7 @@ def migrate() -> None:
     from planetwire.supervise.roles import database_of
 
     with _settings("migrate") as settings:
-        applied = asyncio.run(run(database_of(settings)))
+        applied = asyncio.run(run(settings.database_direct_url or database_of(settings)))
         typer.echo("\n".join(f"applied {name}" for name in applied) or "up to date")
 
 

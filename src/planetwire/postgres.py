@@ -1,11 +1,16 @@
-"""The one module that knows asyncpg: pools, codecs, the LISTEN connection. SQL itself lies with its owners."""
+"""The one module that knows asyncpg: pools, codecs, the LISTEN connection. SQL itself lies with its owners.
+
+Behind a pooler in transaction mode (PgBouncer) two statements of a client may meet two servers. So nothing here or
+above relies on a session: no prepared statement is kept, nothing is reset, and nobody listens.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import asyncpg
 import orjson
@@ -21,8 +26,13 @@ Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 COMMAND_TIMEOUT_S = 30.0  # a statement that takes longer is a fault, not a load
 CONNECT_TIMEOUT_S = 5.0
 CLOSE_TIMEOUT_S = 3.0  # for what is under way when a process ends
-SELF_TEST_S = 15.0  # how often the LISTEN connection proves that it is alive
+SELF_TEST_S = 10.0  # how often the LISTEN connection proves that it is alive …
+ECHO_S = 5.0  # … by a notification to itself that comes back within this time
+RECONNECT_S = 0.1
 RECONNECT_MAX_S = 5.0
+STATEMENTS_KEPT = 100  # prepared, a connection of a pool
+# Also the server should notice that its listener is gone: what it cannot deliver holds back its vacuum.
+_KEEPALIVES = "set tcp_keepalives_idle = 30; set tcp_keepalives_interval = 10; set tcp_keepalives_count = 3"
 _JSONB_VERSION = b"\x01"  # first byte of jsonb's binary form; JSON text follows
 # What a dead, restarting or unreachable server raises; anything else is a bug and travels on.
 # (InternalClientError: the driver lost the server in the middle of a protocol step.)
@@ -57,18 +67,58 @@ def _decode(raw: bytes) -> object:
 
 
 async def connect(dsn: str, *, application: str) -> Connection:
-    """One connection with codecs. Raises BackendError when the server cannot be reached."""
+    """One connection with codecs, fit for a pooler. Raises BackendError when the server cannot be reached."""
+    connection: Connection | None = None
     try:
-        connection = await asyncpg.connect(
+        connection = await asyncpg.connect(dsn, **_options(application), statement_cache_size=0)
+        await set_codecs(connection)
+    except (*CONNECTION_ERRORS, asyncpg.PostgresError) as error:
+        if connection is not None:
+            connection.terminate()
+        raise BackendError(f"PostgreSQL cannot be reached: {error}") from error
+    return connection
+
+
+async def open_pool(dsn: str, *, application: str, min_size: int = 1, max_size: int = 8) -> Pool:
+    """A pool with codecs. Raises BackendError when the server cannot be reached."""
+    pooled = await _leads_to_pooler(dsn)
+    try:
+        pool = await asyncpg.create_pool(
             dsn,
-            timeout=CONNECT_TIMEOUT_S,
-            command_timeout=COMMAND_TIMEOUT_S,
-            server_settings={"application_name": f"planetwire {application}"},
+            min_size=min_size,
+            max_size=max_size,
+            init=set_codecs,
+            reset=_nothing_to_reset,
+            statement_cache_size=0 if pooled else STATEMENTS_KEPT,
+            **_options(application),
         )
     except (*CONNECTION_ERRORS, asyncpg.PostgresError) as error:
         raise BackendError(f"PostgreSQL cannot be reached: {error}") from error
-    await set_codecs(connection)
-    return connection
+    return pool
+
+
+def _options(application: str) -> dict[str, Any]:
+    """For every connection. No other server setting: a pooler refuses those it does not know."""
+    return {
+        "timeout": CONNECT_TIMEOUT_S,
+        "command_timeout": COMMAND_TIMEOUT_S,
+        "server_settings": {"application_name": f"planetwire {application}"},
+    }
+
+
+async def behind_pooler(connection: Connection) -> bool:
+    """Whether the process that answers is not the one that greeted: a pooler greets with a number of its own."""
+    answering: int = await connection.fetchval("select pg_backend_pid()")
+    return bool(answering != connection.get_server_pid())
+
+
+async def _leads_to_pooler(dsn: str) -> bool:
+    connection = await connect(dsn, application="probe")
+    try:
+        async with translated():
+            return await behind_pooler(connection)
+    finally:
+        await _end(connection)
 
 
 async def _nothing_to_reset(connection: object) -> None:
@@ -77,22 +127,9 @@ async def _nothing_to_reset(connection: object) -> None:
     """
 
 
-async def open_pool(dsn: str, *, application: str, min_size: int = 1, max_size: int = 8) -> Pool:
-    """A pool with codecs. Raises BackendError when the server cannot be reached."""
-    try:
-        pool = await asyncpg.create_pool(
-            dsn,
-            min_size=min_size,
-            max_size=max_size,
-            init=set_codecs,
-            reset=_nothing_to_reset,
-            timeout=CONNECT_TIMEOUT_S,
-            command_timeout=COMMAND_TIMEOUT_S,
-            server_settings={"application_name": f"planetwire {application}"},
-        )
-    except (*CONNECTION_ERRORS, asyncpg.PostgresError) as error:
-        raise BackendError(f"PostgreSQL cannot be reached: {error}") from error
-    return pool
+async def _end(connection: Connection) -> None:
+    with suppress(*CONNECTION_ERRORS, asyncpg.PostgresError):
+        await connection.close(timeout=1)  # ends it hard when the time is over
 
 
 async def close_pool(pool: Pool) -> None:
@@ -119,17 +156,26 @@ class Listener:
     """
 
     def __init__(
-        self, dsn: str, channels: tuple[str, ...], on_ring: Callable[[str], None], *, on_connected: Callable[[], None]
+        self,
+        dsn: str,
+        channels: tuple[str, ...],
+        on_ring: Callable[[str], None],
+        *,
+        on_connected: Callable[[], None],
+        self_test_s: float = SELF_TEST_S,
+        echo_s: float = ECHO_S,
     ) -> None:
         self._dsn = dsn
         self._channels = channels
         self._on_ring = on_ring
         self._on_connected = on_connected
+        self._self_test_s = self_test_s
+        self._echo_s = echo_s
         self.connected = False
 
     async def run(self) -> None:
-        """Listen until cancelled; reconnects with back-off up to 5 s."""
-        delay_s = 0.1
+        """Listen until cancelled; reconnects with back-off up to 5 s. Returns if a pooler stands in between."""
+        delay_s = RECONNECT_S
         while True:
             try:
                 connection = await connect(self._dsn, application="listen")
@@ -137,17 +183,24 @@ class Listener:
                 await asyncio.sleep(delay_s)
                 delay_s = min(delay_s * 2, RECONNECT_MAX_S)
                 continue
-            delay_s = 0.1
+            delay_s = RECONNECT_S
             try:
+                if await behind_pooler(connection):
+                    return
                 await self._listen(connection)
             except (*CONNECTION_ERRORS, asyncpg.PostgresError) as error:
                 log.warning("earth.db_changes.disconnected", error=repr(error))
             finally:
                 self.connected = False
-                with suppress(*CONNECTION_ERRORS, asyncpg.PostgresError):
-                    await connection.close(timeout=1)
+                await _end(connection)
 
     async def _listen(self, connection: Connection) -> None:
+        """Until the connection is lost, which raises: at once when we are told, else after the next self-test."""
+        lost, echo = asyncio.Event(), asyncio.Event()
+        connection.add_termination_listener(lambda _: lost.set())
+        await connection.execute(_KEEPALIVES)
+        own = f"planet_listener_{secrets.token_hex(8)}"
+        await connection.add_listener(own, lambda *_: echo.set())
         for channel in self._channels:
             await connection.add_listener(channel, self._rung)
         self.connected = True
@@ -155,8 +208,13 @@ class Listener:
         for channel in self._channels:
             self._on_ring(channel)
         while True:
-            await asyncio.sleep(SELF_TEST_S)
-            await connection.execute("select 1", timeout=CONNECT_TIMEOUT_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._self_test_s):
+                    await lost.wait()
+            echo.clear()
+            async with asyncio.timeout(self._echo_s):
+                await connection.execute("select pg_notify($1, '')", own)
+                await echo.wait()
 
     def _rung(self, connection: object, pid: int, channel: str, payload: object) -> None:
         self._on_ring(channel)

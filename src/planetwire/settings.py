@@ -76,6 +76,9 @@ class Settings(BaseSettings):
 
     data_dir: Path = Field(default_factory=default_data_dir, description="Everything this installation keeps.")
     database_url: str | None = Field(None, description="Own PostgreSQL 15 or newer; unset: embedded, in the data dir.")
+    database_direct_url: str | None = Field(
+        None, description="Beside a DATABASE_URL that leads to PgBouncer: the server itself, to LISTEN and to migrate."
+    )
     observations_url: str | None = Field(None, description="sqlite:///path or postgresql://…; unset: in the data dir.")
     redis_url: str | None = Field(None, description="Optional: cache, rate limits, fan-out.")
     bus: Literal["memory", "postgres", "redis"] = Field("memory", description="Carrier between web processes.")

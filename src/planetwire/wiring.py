@@ -176,7 +176,7 @@ async def _open_earth(
     limits: ConnectionLimits,
 ) -> None:
     clock = SystemClock()
-    doorbell = PostgresWakeup(dsn, (CHANGES, TASKS, BROADCASTS))
+    doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES, TASKS, BROADCASTS))
     doorbell.start()
     stack.push_async_callback(doorbell.aclose)
     registry, cache = EarthLayerAdapterRegistry(), MemoryCache()
@@ -330,7 +330,7 @@ async def open_work(
         clock = SystemClock()
         pool = await _pool(stack, dsn, "work", settings.jobs.concurrency + 2)
         heart = await _pool(stack, dsn, "heart", 2)
-        doorbell = PostgresWakeup(dsn, (TASKS,))
+        doorbell = PostgresWakeup(settings.database_direct_url or dsn, (TASKS,))
         doorbell.start()
         stack.push_async_callback(doorbell.aclose)
         queue = PostgresJobQueue(pool, settings.jobs, heart=heart)
@@ -402,7 +402,7 @@ async def open_relay(settings: Settings, dsn: str) -> AsyncIterator[Parts]:
 
     async with AsyncExitStack() as stack:
         pool = await _pool(stack, dsn, "relay", 3)
-        doorbell = PostgresWakeup(dsn, (CHANGES,))
+        doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES,))
         doorbell.start()
         stack.push_async_callback(doorbell.aclose)
         yield Parts({"relay": _relay(settings, pool, doorbell, no_cache, lambda events: None).run})

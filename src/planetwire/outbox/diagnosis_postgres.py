@@ -10,7 +10,8 @@ from datetime import UTC
 from planetwire.model import Json
 from planetwire.outbox.changelog_postgres import read_lag
 from planetwire.outbox.tables import WATCHED, trigger_names
-from planetwire.postgres import Connection
+from planetwire.outbox.wakeup_postgres import DIRECT_URL
+from planetwire.postgres import Connection, behind_pooler
 from planetwire.sql import queries_beside
 
 Q = queries_beside(__file__)
@@ -80,7 +81,12 @@ def _adapter(lag: Json) -> Json:
 
 
 async def _listener(connection: Connection, leader: Json) -> Json:
+    """Polling behind a pooler is slower, not broken: advice without a fault."""
     listeners = await connection.fetchval(Q.listeners)
     detail = f"leader {leader['holder'] or 'none'}, term {leader['term']}, revision {leader['revision']}"
     advice = "start `planetwire up` (or `web`, or `relay`); without LISTEN everything still arrives, a second later"
-    return _step("listener", "A relay leads and listens", leader["held"], f"{detail}, {listeners} listening", advice)
+    step = _step("listener", "A relay leads and listens", leader["held"], f"{detail}, {listeners} listening", advice)
+    if listeners == 0 and await behind_pooler(connection):
+        step["detail"] += ": behind a pooler changes and jobs are polled for, up to a second later"
+        step["advice"] = step["advice"] or f"for wake-ups name the server's own address in {DIRECT_URL}"
+    return step

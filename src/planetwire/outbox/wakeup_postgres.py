@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 
+from planetwire.ending import end_all
 from planetwire.log import get_logger
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Listener
+from planetwire.postgres import ECHO_S, SELF_TEST_S, Listener
 
 log = get_logger()
+
+DIRECT_URL = "PLANETWIRE_DATABASE_DIRECT_URL"  # an address that leads to the server itself
 
 
 class PostgresWakeup:
     """Listens on the channels until closed, and comes back by itself after every loss.
 
     A ring may be lost (gate shut, connection gone): waiters look again after their timeout. Every (re)connect
-    rings all bells, after LISTEN, so that what fell into the gap is found.
+    rings all bells, after LISTEN, so that what fell into the gap is found. Behind a pooler no bell ever rings.
     """
 
-    def __init__(self, dsn: str, channels: Sequence[str]) -> None:
+    def __init__(
+        self, dsn: str, channels: Sequence[str], *, self_test_s: float = SELF_TEST_S, echo_s: float = ECHO_S
+    ) -> None:
         self._bells: dict[str, list[MemoryWakeup]] = {channel: [] for channel in channels}
-        self._listener = Listener(dsn, tuple(channels), self._ring, on_connected=self._connected)
+        self._listener = Listener(
+            dsn, tuple(channels), self._ring, on_connected=self._connected, self_test_s=self_test_s, echo_s=echo_s
+        )
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -39,15 +45,17 @@ class PostgresWakeup:
     def start(self) -> None:
         """Begin to listen, in a task of this object's own."""
         if self._task is None:
-            self._task = asyncio.create_task(self._listener.run(), name="doorbell")
+            self._task = asyncio.create_task(self._listen(), name="doorbell")
+
+    async def _listen(self) -> None:
+        await self._listener.run()
+        log.warning("earth.db_changes.poll_only", reason="a pooler stands before the database", set=DIRECT_URL)
 
     async def aclose(self) -> None:
         """Stop listening; may be called twice."""
         task, self._task = self._task, None
         if task is not None:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await end_all([task])
 
     def _ring(self, channel: str) -> None:
         for bell in self._bells[channel]:

@@ -80,6 +80,8 @@ def run_up(settings: Settings, *, announce: Callable[[str], None], feed_server: 
 def _start_postgres(settings: Settings) -> EmbeddedPostgres | None:
     if not settings.earth or settings.database_url is not None:
         return None
+    if settings.database_direct_url is not None:
+        raise SetupError("PLANETWIRE_DATABASE_DIRECT_URL goes beside PLANETWIRE_DATABASE_URL, which is unset")
     postgres = EmbeddedPostgres(settings.data_dir, settings.pg_bin)
     postgres.start()
     log.info("supervise.postgres.started", pid=postgres.pid)
@@ -91,7 +93,7 @@ def _prepare_database(settings: Settings, postgres: EmbeddedPostgres | None) -> 
         return None
     dsn = settings.database_url or (postgres.dsn if postgres else None)
     assert dsn is not None
-    applied = asyncio.run(migrate(dsn))
+    applied = asyncio.run(migrate(settings.database_direct_url or dsn))
     if applied:
         log.info("supervise.schema.migrated", applied=applied)
     return dsn
