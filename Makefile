@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STATIC := src/planetwire/web/static/index.html
 FRONTEND_FILES := $(shell find frontend/src frontend/public -type f 2>/dev/null) $(wildcard frontend/*.json frontend/*.ts frontend/*.html)
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt lint types arch house frontend-check unit pytest e2e bench wheel lock clean
+.PHONY: help setup demo test check fmt lint types arch house frontend-check unit pytest e2e bench bench-peers wheel lock clean
 
 help: ## Print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -68,8 +68,15 @@ pytest: setup ## Every Python test, browser tests included
 e2e: setup ## Only the browser tests
 	$(BIN)/python -m pytest -q -m browser
 
-bench: setup ## Every benchmark, one figure a script
-	@for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+bench: setup bench-peers ## Every benchmark; fails at the end if a goal was missed
+	@failed=0; for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || failed=1; done; exit $$failed
+
+bench-peers: .venv-bench/.installed ## The neighbours that the ledger is measured against, into .venv-bench
+
+.venv-bench/.installed: requirements/bench.lock
+	@test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.lock
+	@touch $@
 
 wheel: setup ## Build dist/*.whl with the front end inside
 	$(BIN)/python -m build --wheel
@@ -77,6 +84,7 @@ wheel: setup ## Build dist/*.whl with the front end inside
 lock: ## Write the Python lock files anew
 	$(BIN)/python -m uv pip compile -q --universal --generate-hashes --no-header --group dev pyproject.toml -o requirements/dev.lock
 	$(BIN)/python -m uv pip compile -q --universal --generate-hashes --no-header pyproject.toml -o requirements/run.lock
+	$(BIN)/python -m uv pip compile -q --universal --generate-hashes --no-header --group pyproject.toml:bench -o requirements/bench.lock
 
 clean: ## Remove what was built
-	rm -rf $(VENV) frontend/node_modules src/planetwire/web/static dist
+	rm -rf $(VENV) .venv-bench frontend/node_modules src/planetwire/web/static dist

@@ -36,8 +36,14 @@ def milliseconds(samples_s: Sequence[float]) -> str:
     return f"p50 {statistics.median(ordered) * 1000:.2f} ms, p99 {p99 * 1000:.2f} ms, n={len(ordered)}"
 
 
+def line(name: str, figure: float, bound: float, detail: str, *, at_most: bool = True) -> bool:
+    """Prints one figure against its goal; whether it was met. For scripts with several: exit once, at the end."""
+    met = figure <= bound if at_most else figure >= bound
+    goal = f"goal {'≤' if at_most else '≥'} {bound:g}"
+    print(f"{name}: {figure:.2f} ({goal}) {'met' if met else 'MISSED'} – {detail}", flush=True)
+    return met
+
+
 def verdict(name: str, figure: float, bound: float, detail: str, *, at_most: bool = True) -> None:
     """The one line of a benchmark. Ends with status 1 when the bound is missed."""
-    met = figure <= bound if at_most else figure >= bound
-    print(f"{name}: {figure:.2f} (goal {'≤' if at_most else '≥'} {bound:g}) {'met' if met else 'MISSED'} – {detail}")
-    sys.exit(0 if met else 1)
+    sys.exit(0 if line(name, figure, bound, detail, at_most=at_most) else 1)
