@@ -82,6 +82,13 @@ export interface JobRow {
   records_processed: number;
   records_total: number | null;
   message: string | null;
+  /** What it does now: `fetch`, `write`, `clear`, or a word of a later version. */
+  phase: string | null;
+  /** Committed so far; a stop keeps them. */
+  batches: number;
+  rejects: number;
+  /** Start of the record, or of the body, that was refused. */
+  sample: string | null;
   error_code: string | null;
   error: string | null;
   attempts: number;
@@ -91,18 +98,48 @@ export interface JobRow {
   scheduled_at: string | null;
   created_at: string;
   started_at: string | null;
+  deadline_at: string | null;
   cancel_requested_at: string | null;
   finished_at: string | null;
+  /** The job that does this one's work again. */
+  retried_as: number | null;
 }
+
+export type FinalStatus = Extract<JobStatus, "completed" | "failed" | "cancelled">;
+
+/** What becomes of ticks that passed while nothing ran: one run for all of them, or none. */
+export type Misfire = "once" | "skip";
 
 export interface SourceInfo {
   source: string;
   enabled: boolean;
+  /** Null where the server cannot hold a source. */
+  paused: boolean | null;
   interval_s: number | null;
+  /** The provider's least interval; the server refuses less. */
+  floor_s: number | null;
+  /** Whether the server knows schedules by calendar; the next four are null without. */
+  has_calendar: boolean;
+  cron: string | null;
+  time_zone: string | null;
+  misfire: Misfire | null;
+  upcoming: readonly string[];
+  rejects: number;
+  rejects_last_run: number;
   /** Code of the last run's failure, null after a good one. */
   last_error_code: string | null;
   last_error: string | null;
   last_success_at: string | null;
   next_run_at: string | null;
   cooldown_until: string | null;
+}
+
+/** What is left out stays; null goes back to the source's default. */
+export interface SourceChange {
+  enabled?: boolean;
+  paused?: boolean;
+  interval_s?: number | null;
+  cron?: string | null;
+  time_zone?: string | null;
+  misfire?: Misfire | null;
 }

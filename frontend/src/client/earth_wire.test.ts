@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { jsonResponse } from "../testing/clock";
 import { formatCursor, parseCursor } from "./cursor";
 import { createHttp } from "./http";
-import { fetchJobs, fetchSources, jobRow, submitJob } from "./job_wire";
+import { changeSource, fetchJobs, fetchSources, jobRow, submitJob } from "./job_wire";
 import { fetchLayers, fetchSnapshot } from "./layer_wire";
 import { parseFrame } from "./websocket_frames";
 
@@ -94,12 +94,32 @@ describe("jobs and sources", () => {
 
   it("lists are read from their items", async () => {
     const { http, asked } = serving({ items: [{ id: 2, task_type: "clear_data", status: "failed" }], next_cursor: 2 });
-    expect((await fetchJobs(http, 60)).map((row) => row.id)).toEqual([2]);
-    expect(asked[0]?.path).toBe("/api/v1/jobs?limit=60");
+    expect(await fetchJobs(http, { limit: 60 })).toMatchObject({ rows: [{ id: 2 }], next: 2 });
+    await fetchJobs(http, { limit: 30, status: "failed", cursor: 2 });
+    expect(asked.map(({ path }) => path)).toEqual([
+      "/api/v1/jobs?limit=60",
+      "/api/v1/jobs?limit=30&status=failed&cursor=2",
+    ]);
     const sources = serving({ items: [{ source: "usgs_quakes", last_error_code: "http_500" }, {}] });
     expect(await fetchSources(sources.http)).toMatchObject([
       { source: "usgs_quakes", enabled: true, last_error_code: "http_500" },
     ]);
+  });
+
+  it("columns of a later ledger may be missing: nothing was counted, nothing is known", async () => {
+    const row = jobRow({ id: 1, task_type: "collect", status: "running" });
+    expect(row).toMatchObject({ phase: null, batches: 0, rejects: 0, sample: null, retried_as: null });
+    const sources = serving({ items: [{ source: "usgs_quakes" }] });
+    expect(await fetchSources(sources.http)).toMatchObject([{ paused: null, has_calendar: false, upcoming: [] }]);
+    const later = serving({ items: [{ source: "usgs_quakes", paused: false, cron: null, misfire: "skip" }] });
+    expect(await fetchSources(later.http)).toMatchObject([{ paused: false, has_calendar: true, misfire: "skip" }]);
+  });
+
+  it("a change of a source sends its keys alone, null included", async () => {
+    const { http, asked } = serving({ source: "usgs_quakes" });
+    await changeSource(http, "usgs_quakes", { cron: null, interval_s: 90 });
+    expect([asked[0]?.path, asked[0]?.init?.method]).toEqual(["/api/v1/sources/usgs_quakes", "PATCH"]);
+    expect(JSON.parse(String(asked[0]?.init?.body))).toEqual({ cron: null, interval_s: 90 });
   });
 
   it("a submission says whether it made a new job", async () => {

@@ -1,10 +1,11 @@
 /** Jobs and sources over HTTP, and the reading of a ledger row wherever it comes from. */
-import type { JobRow, JobStatus, SourceInfo, TaskType } from "./earth_types";
+import type { JobRow, JobStatus, Misfire, SourceChange, SourceInfo, TaskType } from "./earth_types";
 import type { Http } from "./http";
-import { finite, oneOf, type Raw, record, text, whole } from "./parse";
+import { finite, oneOf, type Raw, record, text, texts, whole } from "./parse";
 
 const TASK_TYPES: readonly TaskType[] = ["collect", "clear_data", "clear_cache", "earth_refresh"];
 const STATUSES: readonly JobStatus[] = ["queued", "running", "cancelling", "completed", "failed", "cancelled"];
+const MISFIRES: readonly Misfire[] = ["once", "skip"];
 
 /** Null unless it has at least an id, a known type and a known status. */
 export function jobRow(value: unknown): JobRow | null {
@@ -21,9 +22,12 @@ function measures(raw: Raw) {
     progress: Math.min(1, Math.max(0, finite(raw.progress) ?? 0)),
     records_processed: whole(raw.records_processed) ?? 0,
     records_total: whole(raw.records_total),
+    batches: whole(raw.batches) ?? 0,
+    rejects: whole(raw.rejects) ?? 0,
     attempts: whole(raw.attempts) ?? 0,
     max_attempts: whole(raw.max_attempts) ?? 1,
     lease_seq: whole(raw.lease_seq) ?? 0,
+    retried_as: whole(raw.retried_as),
   };
 }
 
@@ -31,6 +35,8 @@ function words(raw: Raw) {
   return {
     source: text(raw.source),
     message: text(raw.message),
+    phase: text(raw.phase),
+    sample: text(raw.sample),
     error_code: text(raw.error_code),
     error: text(raw.error),
   };
@@ -42,6 +48,7 @@ function times(raw: Raw) {
     scheduled_at: text(raw.scheduled_at),
     created_at: text(raw.created_at) ?? "",
     started_at: text(raw.started_at),
+    deadline_at: text(raw.deadline_at),
     cancel_requested_at: text(raw.cancel_requested_at),
     finished_at: text(raw.finished_at),
   };
@@ -52,10 +59,28 @@ function items(body: unknown): readonly unknown[] {
   return Array.isArray(list) ? list : [];
 }
 
-/** The newest jobs, newest first. */
-export async function fetchJobs(http: Http, limit: number): Promise<JobRow[]> {
-  const body = await http.get<unknown>(`/api/v1/jobs?limit=${limit}`, { cache: "no-store" });
-  return items(body).flatMap((item) => jobRow(item) ?? []);
+export interface JobPage {
+  rows: JobRow[];
+  /** Where the next page begins; null after the last. */
+  next: number | null;
+}
+
+export interface JobQuery {
+  limit: number;
+  status?: JobStatus;
+  cursor?: number;
+}
+
+/** Newest first. */
+export async function fetchJobs(http: Http, query: JobQuery): Promise<JobPage> {
+  const asked = Object.entries(query).map(([key, value]): [string, string] => [key, String(value)]);
+  const body = await http.get<unknown>(`/api/v1/jobs?${new URLSearchParams(asked)}`, { cache: "no-store" });
+  return { rows: items(body).flatMap((item) => jobRow(item) ?? []), next: whole(record(body)?.next_cursor) };
+}
+
+/** Rejects with HttpError 404 once the ledger no longer keeps the job. */
+export async function fetchJob(http: Http, id: number): Promise<JobRow | null> {
+  return jobRow(await http.get<unknown>(`/api/v1/jobs/${id}`, { cache: "no-store" }));
 }
 
 export interface Submitted {
@@ -64,9 +89,13 @@ export interface Submitted {
   created: boolean;
 }
 
-export async function submitJob(http: Http, task_type: TaskType, source: string): Promise<Submitted> {
-  const raw = record(await http.send<unknown>("POST", "/api/v1/jobs", { task_type, source }));
+function submitted(body: unknown): Submitted {
+  const raw = record(body);
   return { task_id: whole(raw?.task_id) ?? 0, created: raw?.created !== false };
+}
+
+export async function submitJob(http: Http, task_type: TaskType, source: string): Promise<Submitted> {
+  return submitted(await http.send<unknown>("POST", "/api/v1/jobs", { task_type, source }));
 }
 
 /** Rejects with HttpError 409 when the job is already final. */
@@ -75,8 +104,8 @@ export function cancelJob(http: Http, id: number): Promise<unknown> {
 }
 
 /** Rejects with HttpError 409 while the job is active. */
-export function retryJob(http: Http, id: number): Promise<unknown> {
-  return http.send("POST", `/api/v1/jobs/${id}/retry`);
+export async function retryJob(http: Http, id: number): Promise<Submitted> {
+  return submitted(await http.send<unknown>("POST", `/api/v1/jobs/${id}/retry`));
 }
 
 function sourceInfo(value: unknown): SourceInfo | null {
@@ -86,13 +115,33 @@ function sourceInfo(value: unknown): SourceInfo | null {
   return {
     source,
     enabled: raw.enabled !== false,
-    interval_s: finite(raw.interval_s),
+    paused: typeof raw.paused === "boolean" ? raw.paused : null,
+    rejects: whole(raw.rejects) ?? 0,
+    rejects_last_run: whole(raw.rejects_last_run) ?? 0,
     last_error_code: text(raw.last_error_code),
     last_error: text(raw.last_error),
     last_success_at: text(raw.last_success_at),
     next_run_at: text(raw.next_run_at),
     cooldown_until: text(raw.cooldown_until),
+    ...schedule(raw),
   };
+}
+
+function schedule(raw: Raw) {
+  return {
+    interval_s: finite(raw.interval_s),
+    floor_s: finite(raw.floor_s),
+    has_calendar: "cron" in raw,
+    cron: text(raw.cron),
+    time_zone: text(raw.time_zone),
+    misfire: oneOf(raw.misfire, MISFIRES),
+    upcoming: texts(raw.upcoming),
+  };
+}
+
+/** The source as it is after the change. Rejects with HttpError 400 and a code when the server refuses it. */
+export async function changeSource(http: Http, source: string, change: SourceChange): Promise<SourceInfo | null> {
+  return sourceInfo(await http.send<unknown>("PATCH", `/api/v1/sources/${encodeURIComponent(source)}`, change));
 }
 
 export async function fetchSources(http: Http): Promise<SourceInfo[]> {

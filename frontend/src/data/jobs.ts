@@ -1,23 +1,47 @@
 /** The jobs and sources that the page knows of: pushed rows and fetched lists merged, newest row wins. */
 import { createStore, type StoreApi } from "zustand/vanilla";
-import type { JobRow, SourceInfo, TaskType } from "../client/earth_types";
-import type { Http } from "../client/http";
-import { cancelJob, fetchJobs, fetchSources, retryJob, submitJob } from "../client/job_wire";
+import type { FinalStatus, JobRow, SourceChange, SourceInfo, TaskType } from "../client/earth_types";
+import { type Http, HttpError } from "../client/http";
+import {
+  cancelJob,
+  changeSource,
+  fetchJob,
+  fetchJobs,
+  fetchSources,
+  retryJob,
+  type Submitted,
+  submitJob,
+} from "../client/job_wire";
 import type { Timers } from "../client/timers";
-import { inTab, isFinal, nextRate, type RateSample, supersedes } from "./jobs_core";
+import { inTab, isFinal, merged, type RateSample } from "./jobs_core";
+import { type History, type JobFilter, NO_HISTORY, PAGE_ROWS, rowsKept, statusesBehind } from "./jobs_history";
 import { errorCode, retryDelay } from "./layer";
 
-/** Rows asked for at once, and finished rows kept: as many as a person scrolls through. */
-export const JOBS_SHOWN = 60;
+/** Rows asked for at once: the newest of all states. */
+export const JOBS_READ = 60;
+/** A row that is not final and was not heard of for so long is asked for: its end may have been missed. */
+export const SILENT_MS = 40_000;
+/** Looked for this often, and so many at a time. */
+export const PROBE_MS = 15_000;
+const PROBED = 5;
+/** A job's end moves its source's times; they are read again so long after. */
+export const SOURCES_MS = 750;
+/** Schedules are changed elsewhere too. */
+export const SOURCES_IDLE_MS = 30_000;
 
 export interface JobsView {
   readonly phase: "loading" | "ready" | "failed";
   readonly error: string | null;
   readonly rows: ReadonlyMap<number, JobRow>;
+  /** Whether the ledger has jobs that are not among `rows`. */
+  readonly more: boolean;
+  readonly history: History;
   readonly rates: ReadonlyMap<number, RateSample>;
   readonly sources: readonly SourceInfo[];
   /** Wishes on their way to the server, e.g. `cancel:7` or `collect:usgs_quakes`. */
   readonly pending: ReadonlySet<string>;
+  /** Jobs that a person on this page started or ended: their turns are worth telling. */
+  readonly mine: ReadonlySet<number>;
 }
 
 export interface Jobs {
@@ -25,10 +49,16 @@ export interface Jobs {
   take(row: JobRow): void;
   /** Read both lists again; tried until it succeeds. Resolves after the first answer. */
   reload(): Promise<void>;
-  /** These reject with the HttpError of the server; the wish is `pending` meanwhile. */
-  submit(task_type: TaskType, source: string): Promise<void>;
-  cancel(id: number): Promise<void>;
-  retry(id: number): Promise<void>;
+  /** Read one more page of finished jobs; failures are in `history`. */
+  readMore(filter: JobFilter): Promise<void>;
+  /**
+   * These reject with the HttpError of the server; the wish is `pending` meanwhile. A wish that is pending already is
+   * not sent again: null, or false.
+   */
+  submit(task_type: TaskType, source: string): Promise<Submitted | null>;
+  cancel(id: number): Promise<boolean>;
+  retry(id: number): Promise<Submitted | null>;
+  change(source: string, change: SourceChange): Promise<boolean>;
   stop(): void;
 }
 
@@ -42,14 +72,17 @@ const START: JobsView = {
   phase: "loading",
   error: null,
   rows: new Map(),
+  more: false,
+  history: NO_HISTORY,
   rates: new Map(),
   sources: [],
   pending: new Set(),
+  mine: new Set(),
 };
 
-function pruned(rows: Map<number, JobRow>): Map<number, JobRow> {
-  for (const old of inTab(rows.values(), "finished").slice(JOBS_SHOWN)) rows.delete(old.id);
-  return rows;
+async function sent(answer: Promise<unknown>): Promise<true> {
+  await answer;
+  return true;
 }
 
 function without<T>(set: ReadonlySet<T>, item: T): Set<T> {
@@ -60,29 +93,36 @@ function without<T>(set: ReadonlySet<T>, item: T): Set<T> {
 
 export function createJobs({ http, timers, random }: JobsDeps): Jobs {
   const store = createStore<JobsView>(() => START);
+  const heard = new Map<number, number>();
   let cancelRetry: () => void = () => undefined;
+  let cancelProbe: () => void = () => undefined;
+  let cancelSources: () => void = () => undefined;
+  let sourcesDue = Number.POSITIVE_INFINITY;
   let failures = 0;
   let stopped = false;
 
+  function drop(rows: Map<number, JobRow>, id: number): void {
+    rows.delete(id);
+    heard.delete(id);
+  }
+
   function takeAll(news: readonly JobRow[]): void {
-    const rows = new Map(store.getState().rows);
-    const rates = new Map(store.getState().rates);
-    for (const row of news) {
-      if (!supersedes(row, rows.get(row.id))) continue;
-      rows.set(row.id, row);
-      if (isFinal(row.status)) rates.delete(row.id);
-      else rates.set(row.id, nextRate(rates.get(row.id), timers.now(), row.records_processed));
-    }
-    store.setState({ rows: pruned(rows), rates });
+    const { rows, rates, ended } = merged(store.getState(), news, timers.now());
+    for (const { id } of news) heard.set(id, timers.now());
+    const old = inTab(rows.values(), "finished").slice(rowsKept(store.getState().history));
+    for (const row of old) drop(rows, row.id);
+    store.setState({ rows, rates, more: store.getState().more || old.length > 0 });
+    if (ended) readSourcesSoon(SOURCES_MS);
   }
 
   async function reload(): Promise<void> {
     cancelRetry();
     try {
-      const [rows, sources] = await Promise.all([fetchJobs(http, JOBS_SHOWN), fetchSources(http)]);
+      const [page, sources] = await Promise.all([fetchJobs(http, { limit: JOBS_READ }), fetchSources(http)]);
       failures = 0;
-      takeAll(rows);
-      store.setState({ phase: "ready", error: null, sources });
+      store.setState({ phase: "ready", error: null, sources, more: page.next !== null });
+      takeAll(page.rows);
+      readSourcesSoon(SOURCES_IDLE_MS);
     } catch (error) {
       failures += 1;
       store.setState({ phase: "failed", error: errorCode(error) });
@@ -90,27 +130,127 @@ export function createJobs({ http, timers, random }: JobsDeps): Jobs {
     }
   }
 
-  async function wish(key: string, ask: () => Promise<unknown>): Promise<void> {
-    if (store.getState().pending.has(key)) return;
+  function readSourcesSoon(delay_ms: number): void {
+    const due = timers.now() + delay_ms;
+    if (stopped || due >= sourcesDue) return;
+    cancelSources();
+    sourcesDue = due;
+    cancelSources = timers.after(delay_ms, () => void readSources());
+  }
+
+  async function readSources(): Promise<void> {
+    sourcesDue = Number.POSITIVE_INFINITY;
+    try {
+      store.setState({ sources: await fetchSources(http) });
+    } catch {
+      // What is shown stays; the connection's own state tells of the failure.
+    }
+    readSourcesSoon(SOURCES_IDLE_MS);
+  }
+
+  /** Rows whose news stopped, the longest silent first: pushes tell of the busiest jobs only. */
+  function silent(): number[] {
+    const limit = timers.now() - SILENT_MS;
+    const since = (id: number) => heard.get(id) ?? 0;
+    const ids = [...store.getState().rows.values()].flatMap((row) => (isFinal(row.status) ? [] : [row.id]));
+    return ids.filter((id) => since(id) < limit).sort((a, b) => since(a) - since(b));
+  }
+
+  async function look(id: number): Promise<void> {
+    try {
+      const row = await fetchJob(http, id);
+      if (row) takeAll([row]);
+    } catch (error) {
+      if (!(error instanceof HttpError && error.status === 404)) return;
+      const rows = new Map(store.getState().rows);
+      drop(rows, id);
+      store.setState({ rows });
+    }
+  }
+
+  function probeLater(): void {
+    cancelProbe = timers.after(PROBE_MS, () => {
+      const ids = silent().slice(0, PROBED);
+      void Promise.all(ids.map(look)).then(() => {
+        if (!stopped) probeLater();
+      });
+    });
+  }
+
+  async function readPage(status: FinalStatus): Promise<void> {
+    const { read, next } = store.getState().history.pages[status];
+    const cursor = next === undefined || next === null ? {} : { cursor: next };
+    const page = await fetchJobs(http, { limit: PAGE_ROWS, status, ...cursor });
+    const { history } = store.getState();
+    const pages = { ...history.pages, [status]: { read: read + 1, next: page.next } };
+    store.setState({ history: { ...history, pages } });
+    takeAll(page.rows);
+  }
+
+  async function readMore(filter: JobFilter): Promise<void> {
+    const { history } = store.getState();
+    const behind = statusesBehind(history, filter);
+    if (history.state === "loading" || behind.length === 0) return;
+    store.setState({ history: { ...history, state: "loading", error: null } });
+    const results = await Promise.allSettled(behind.map(readPage));
+    const failed = results.find((result) => result.status === "rejected");
+    const after = store.getState().history;
+    const error = failed ? errorCode(failed.reason) : null;
+    store.setState({ history: { ...after, state: failed ? "failed" : "idle", error } });
+  }
+
+  function mark(id: number): void {
+    store.setState({ mine: new Set([...store.getState().mine, id]) });
+  }
+
+  async function wish<T>(key: string, ask: () => Promise<T>): Promise<T | null> {
+    if (store.getState().pending.has(key)) return null;
     store.setState({ pending: new Set([...store.getState().pending, key]) });
     try {
-      await ask();
+      const answer = await ask();
       await reload();
+      return answer;
+    } catch (error) {
+      if (error instanceof HttpError && error.status === 409) await reload(); // what is shown is out of date
+      throw error;
     } finally {
       store.setState({ pending: without(store.getState().pending, key) });
     }
   }
 
+  async function retryAsk(id: number): Promise<Submitted> {
+    const answer = await retryJob(http, id);
+    mark(answer.task_id);
+    await look(id); // an old row is not pushed: what it was retried as is read here
+    return answer;
+  }
+
+  async function submitAsk(task_type: TaskType, source: string): Promise<Submitted> {
+    const answer = await submitJob(http, task_type, source);
+    mark(answer.task_id);
+    return answer;
+  }
+
+  probeLater();
   return {
     store,
     take: (row) => takeAll([row]),
     reload,
-    submit: (task_type, source) => wish(`${task_type}:${source}`, () => submitJob(http, task_type, source)),
-    cancel: (id) => wish(`cancel:${id}`, () => cancelJob(http, id)),
-    retry: (id) => wish(`retry:${id}`, () => retryJob(http, id)),
+    readMore,
+    submit: (task_type, source) => wish(`${task_type}:${source}`, () => submitAsk(task_type, source)),
+    async cancel(id) {
+      mark(id);
+      return (await wish(`cancel:${id}`, () => sent(cancelJob(http, id)))) === true;
+    },
+    retry: (id) => wish(`retry:${id}`, () => retryAsk(id)),
+    async change(source, change) {
+      return (await wish(`source:${source}`, () => sent(changeSource(http, source, change)))) === true;
+    },
     stop() {
       stopped = true;
       cancelRetry();
+      cancelProbe();
+      cancelSources();
     },
   };
 }

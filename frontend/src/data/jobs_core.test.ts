@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { JobRow, JobStatus } from "../client/earth_types";
 import { jobOf } from "../testing/jobs";
-import { holder, inTab, nextRate, supersedes, tabOf } from "./jobs_core";
+import { holder, inTab, merged, nextRate, paceOf, type RateSample, supersedes, tabOf } from "./jobs_core";
 
 describe("which row is newer", () => {
   const running = jobOf({ status: "running", lease_seq: 1, attempts: 1, records_processed: 400 });
@@ -23,6 +23,19 @@ describe("which row is newer", () => {
     const done = { ...running, status: "cancelled" as const };
     expect(supersedes({ ...running, records_processed: 9_000 }, done)).toBe(false);
     expect(supersedes({ ...running, status: "cancelling", lease_seq: 7 }, done)).toBe(false);
+  });
+
+  it("what was retried stays so, whatever an older answer says", () => {
+    const failed = jobOf({ status: "failed", lease_seq: 1 });
+    const retried = { ...failed, retried_as: 9 };
+    expect([supersedes(retried, failed), supersedes(failed, retried)]).toEqual([true, false]);
+  });
+
+  it("an end is told once", () => {
+    const done = { ...running, status: "completed" as const };
+    const first = merged({ rows: new Map([[1, running]]), rates: new Map() }, [done], 0);
+    expect([first.ended, first.rates.size]).toEqual([true, 0]);
+    expect(merged(first, [done], 0).ended).toBe(false);
   });
 
   it("in whatever order the rows of one life arrive, the last state wins", () => {
@@ -74,16 +87,50 @@ describe("lists", () => {
 });
 
 describe("rates", () => {
+  const fed = (samples: readonly [at_ms: number, records: number][]) =>
+    samples.reduce<RateSample | undefined>((held, [at_ms, records]) => nextRate(held, at_ms, records), undefined);
+
   it("follow the records, smoothed, and start over when the count falls", () => {
-    const first = nextRate(undefined, 0, 0);
-    const second = nextRate(first, 1_000, 500);
-    const third = nextRate(second, 2_000, 1_500);
-    expect([first.per_s, second.per_s, third.per_s]).toEqual([null, 500, 700]);
+    expect(fed([[0, 0]])?.per_s).toBeNull();
+    expect(
+      fed([
+        [0, 0],
+        [1_000, 500],
+      ])?.per_s,
+    ).toBe(500);
+    const third = fed([
+      [0, 0],
+      [1_000, 500],
+      [2_000, 1_500],
+    ]);
+    expect(third?.per_s).toBeGreaterThan(500);
+    expect(third?.per_s).toBeLessThan(1_000);
     expect(nextRate(third, 3_000, 10).per_s).toBeNull();
   });
 
-  it("two rows at once say nothing about speed", () => {
+  it("two rows at once, or a row without a new record, say nothing about speed", () => {
     const first = nextRate(undefined, 0, 0);
     expect(nextRate(first, 100, 500)).toBe(first);
+    expect(nextRate(first, 9_000, 0)).toBe(first);
+  });
+
+  it("steady bursts give their mean and not their edges", () => {
+    const bursts = Array.from({ length: 30 }, (_, n): [number, number] => [n * 3_000, n * 6_000]);
+    expect(fed(bursts)?.per_s).toBeCloseTo(2_000);
+  });
+
+  it("the end is as far as the rest takes, runs down between two counts, and is unknown without a total", () => {
+    const job = jobOf({ status: "running", records_processed: 4_000, records_total: 10_000 });
+    const sample = { at_ms: 0, records: 4_000, per_s: 100 };
+    expect(paceOf(job, sample, 0).remaining_ms).toBe(60_000);
+    expect(paceOf(job, sample, 9_000).remaining_ms).toBe(51_000);
+    expect(paceOf({ ...job, records_total: null }, sample, 0).remaining_ms).toBeNull();
+    expect(paceOf({ ...job, records_total: 3_000 }, sample, 0).remaining_ms).toBeNull();
+  });
+
+  it("a job that stands still has no rate, and how long it has stood", () => {
+    const job = jobOf({ status: "running", records_processed: 4_000, records_total: 10_000 });
+    const pace = paceOf(job, { at_ms: 0, records: 4_000, per_s: 100 }, 30_000);
+    expect(pace).toEqual({ per_s: null, remaining_ms: null, stalled_ms: 30_000 });
   });
 });

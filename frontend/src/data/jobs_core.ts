@@ -21,11 +21,11 @@ function rank(row: JobRow): number {
 
 /**
  * Whether `next` may replace `held`. Rows come by two ways, the channel and HTTP, and an HTTP answer may be the
- * older one; final states never change.
+ * older one; final states never change, and what was retried once stays so.
  */
 export function supersedes(next: JobRow, held: JobRow | undefined): boolean {
   if (held === undefined) return true;
-  if (isFinal(held.status)) return isFinal(next.status);
+  if (isFinal(held.status)) return isFinal(next.status) && (held.retried_as === null || next.retried_as !== null);
   const order =
     next.lease_seq - held.lease_seq ||
     rank(next) - rank(held) ||
@@ -51,19 +51,68 @@ export function holder(rows: Iterable<JobRow>, source: string): JobRow | null {
 }
 
 export interface RateSample {
+  /** When the count last moved. */
   at_ms: number;
   records: number;
   per_s: number | null;
 }
 
-/** How much the newest pair counts in the running mean. */
-const RATE_WEIGHT = 0.4;
+/** Over about this time the rate forgets: batches come in bursts, and a rate that jumps tells nothing. */
+const RATE_MEMORY_MS = 8_000;
+/** Two counts closer than this say nothing about speed. */
+const RATE_LEAST_MS = 200;
+/** Without a new record for this long there is no rate to speak of. */
+const STALL_MS = 20_000;
 
-/** Smoothed records per second; two samples closer than 200 ms say nothing and are merged. */
+/** Smoothed records per second. A row that was pushed for another reason, the same count in it, changes nothing. */
 export function nextRate(held: RateSample | undefined, at_ms: number, records: number): RateSample {
   if (held === undefined || records < held.records) return { at_ms, records, per_s: null };
   const elapsed_ms = at_ms - held.at_ms;
-  if (elapsed_ms < 200) return held;
+  if (records === held.records || elapsed_ms < RATE_LEAST_MS) return held;
   const now = ((records - held.records) * 1_000) / elapsed_ms;
-  return { at_ms, records, per_s: held.per_s === null ? now : held.per_s + RATE_WEIGHT * (now - held.per_s) };
+  const weight = 1 - Math.exp(-elapsed_ms / RATE_MEMORY_MS);
+  return { at_ms, records, per_s: held.per_s === null ? now : held.per_s + weight * (now - held.per_s) };
+}
+
+export interface Pace {
+  per_s: number | null;
+  /** Time to the end at this rate, null when the end or the rate is unknown. */
+  remaining_ms: number | null;
+  /** Since the last new record, once that is long. */
+  stalled_ms: number | null;
+}
+
+export function paceOf(job: JobRow, sample: RateSample | undefined, now_ms: number): Pace {
+  const still_ms = sample === undefined ? 0 : now_ms - sample.at_ms;
+  if (still_ms > STALL_MS) return { per_s: null, remaining_ms: null, stalled_ms: still_ms };
+  const per_s = sample?.per_s ?? null;
+  const left = job.records_total === null ? null : job.records_total - job.records_processed;
+  const known = per_s !== null && per_s > 0 && left !== null && left > 0;
+  // Counted from the last news, so that the time runs down between two of them.
+  return { per_s, remaining_ms: known ? Math.max(0, (left * 1_000) / per_s - still_ms) : null, stalled_ms: null };
+}
+
+export interface HeldJobs {
+  readonly rows: ReadonlyMap<number, JobRow>;
+  readonly rates: ReadonlyMap<number, RateSample>;
+}
+
+function nextPace(rates: Map<number, RateSample>, row: JobRow, at_ms: number): void {
+  if (tabOf(row.status) !== "running") rates.delete(row.id);
+  else rates.set(row.id, nextRate(rates.get(row.id), at_ms, row.records_processed));
+}
+
+/** What is held with the news in it, and whether a job ended by them. */
+export function merged(held: HeldJobs, news: readonly JobRow[], at_ms: number) {
+  const rows = new Map(held.rows);
+  const rates = new Map(held.rates);
+  let ended = false;
+  for (const row of news) {
+    const before = rows.get(row.id);
+    if (!supersedes(row, before)) continue;
+    rows.set(row.id, row);
+    nextPace(rates, row, at_ms);
+    if (before && !isFinal(before.status) && isFinal(row.status)) ended = true;
+  }
+  return { rows, rates, ended };
 }

@@ -1,5 +1,5 @@
-/** Ledger rows for tests. */
-import type { JobRow } from "../client/earth_types";
+/** Ledger rows and sources for tests. */
+import type { JobRow, SourceInfo } from "../client/earth_types";
 
 export function jobOf(values: Partial<JobRow>): JobRow {
   return {
@@ -11,6 +11,10 @@ export function jobOf(values: Partial<JobRow>): JobRow {
     records_processed: 0,
     records_total: null,
     message: null,
+    phase: null,
+    batches: 0,
+    rejects: 0,
+    sample: null,
     error_code: null,
     error: null,
     attempts: 0,
@@ -20,8 +24,33 @@ export function jobOf(values: Partial<JobRow>): JobRow {
     scheduled_at: null,
     created_at: "2026-05-25T10:00:00Z",
     started_at: null,
+    deadline_at: null,
     cancel_requested_at: null,
     finished_at: null,
+    retried_as: null,
+    ...values,
+  };
+}
+
+export function sourceOf(values: Partial<SourceInfo>): SourceInfo {
+  return {
+    source: "celestrak_gp",
+    enabled: true,
+    paused: false,
+    interval_s: 600,
+    floor_s: 60,
+    has_calendar: true,
+    cron: null,
+    time_zone: null,
+    misfire: null,
+    upcoming: [],
+    rejects: 0,
+    rejects_last_run: 0,
+    last_error_code: null,
+    last_error: null,
+    last_success_at: null,
+    next_run_at: null,
+    cooldown_until: null,
     ...values,
   };
 }

@@ -1,7 +1,8 @@
-/** The wishes of the job panel: sent once, failures told lightly, an ended session told plainly. */
+/** The wishes of the job panel: sent once, each outcome told lightly, an ended session told plainly. */
 import { useTranslation } from "react-i18next";
-import type { TaskType } from "../client/earth_types";
+import type { SourceChange, TaskType } from "../client/earth_types";
 import { HttpError } from "../client/http";
+import type { Submitted } from "../client/job_wire";
 import { errorCode } from "../data/layer";
 import { toastOnce } from "./toasts";
 import { useEarthAccess, useJobs } from "./use_earth";
@@ -9,8 +10,12 @@ import { useSession } from "./use_session";
 
 export interface JobActions {
   submit(task_type: TaskType, source: string): void;
-  cancel(id: number): void;
+  cancel(id: number, queued: boolean): void;
   retry(id: number): void;
+  /** `told` is said once the server took it. */
+  change(source: string, change: SourceChange, told: string): void;
+  /** The same, with a refusal of the values given back; every other failure is told here. */
+  tryChange(source: string, change: SourceChange, told: string): Promise<HttpError | "saved" | "failed">;
   isPending(key: string): boolean;
 }
 
@@ -31,14 +36,41 @@ export function useJobActions(): JobActions {
     toastOnce(`jobs.${key}`, "error", t("jobs.action_failed"), detail);
   }
 
-  function run(key: string, wish: Promise<void>): void {
-    wish.catch((error: unknown) => complain(key, error));
+  function run<T>(key: string, wish: Promise<T>, tell: (answer: T) => void): void {
+    wish.then(tell).catch((error: unknown) => complain(key, error));
+  }
+
+  function tellSubmitted(answer: Submitted | null): void {
+    if (answer === null) return;
+    const text = t(answer.created ? "jobs.asked_submit" : "jobs.asked_twin", { id: answer.task_id });
+    toastOnce(`jobs.submitted.${answer.task_id}`, answer.created ? "success" : "info", text);
+  }
+
+  async function tryChange(source: string, change: SourceChange, told: string) {
+    try {
+      if (!(await earth.jobs.change(source, change))) return "failed";
+      toastOnce(`jobs.source:${source}`, "success", told);
+      return "saved";
+    } catch (error) {
+      if (error instanceof HttpError && error.status === 400) return error;
+      complain(`source:${source}`, error);
+      return "failed";
+    }
   }
 
   return {
-    submit: (task_type, source) => run(`${task_type}:${source}`, earth.jobs.submit(task_type, source)),
-    cancel: (id) => run(`cancel:${id}`, earth.jobs.cancel(id)),
-    retry: (id) => run(`retry:${id}`, earth.jobs.retry(id)),
+    submit: (task_type, source) => run(`${task_type}:${source}`, earth.jobs.submit(task_type, source), tellSubmitted),
+    cancel: (id, queued) =>
+      run(`cancel:${id}`, earth.jobs.cancel(id), (sent) => {
+        const text = t(queued ? "jobs.asked_remove" : "jobs.asked_stop", { id });
+        if (sent) toastOnce(`jobs.cancel:${id}`, "success", text);
+      }),
+    retry: (id) => run(`retry:${id}`, earth.jobs.retry(id), tellSubmitted),
+    change: (source, change, told) =>
+      run(`source:${source}`, earth.jobs.change(source, change), (sent) => {
+        if (sent) toastOnce(`jobs.source:${source}`, "success", told);
+      }),
+    tryChange,
     isPending: (key) => pending.has(key),
   };
 }

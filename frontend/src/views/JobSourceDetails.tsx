@@ -1,0 +1,91 @@
+/** What one source is set to and how it fared, and for those signed in the way to change it. */
+import { useState } from "react";
+import { useTranslation } from "react-i18next";
+import type { SourceInfo } from "../client/earth_types";
+import { countText } from "./earth_format";
+import { JobSchedule } from "./JobSchedule";
+import { ClearAction, PauseAction } from "./JobSourceActions";
+import { intervalText, tickText } from "./job_format";
+import { useSession } from "./use_session";
+
+function Upcoming({ source }: { source: SourceInfo }) {
+  const { t, i18n } = useTranslation("earth");
+  const ticks = source.upcoming.flatMap((at) => tickText(at, source.time_zone, i18n.language) ?? []);
+  if (source.cron === null || ticks.length === 0) return null;
+  return (
+    <div>
+      <dt>{t("sources.upcoming")}</dt>
+      <dd>
+        <ul className="num">
+          {ticks.map((tick) => (
+            <li key={tick}>{tick}</li>
+          ))}
+        </ul>
+      </dd>
+    </div>
+  );
+}
+
+function useScheduleText(source: SourceInfo): string | null {
+  const { t, i18n } = useTranslation("earth");
+  if (source.cron !== null) return t("sources.by_calendar", { cron: source.cron, zone: source.time_zone ?? "UTC" });
+  if (source.interval_s === null) return null;
+  return t("sources.every", { time: intervalText(source.interval_s, i18n.language) });
+}
+
+function Facts({ source }: { source: SourceInfo }) {
+  const { t, i18n } = useTranslation("earth");
+  const schedule = useScheduleText(source);
+  const refused = (count: number) => countText(count, i18n.language);
+  return (
+    <dl className="source__facts">
+      <div>
+        <dt>{t("sources.kind")}</dt>
+        <dd>{schedule ?? "–"}</dd>
+      </div>
+      <Upcoming source={source} />
+      <div>
+        <dt>{t("sources.rejects_last")}</dt>
+        <dd className="num">{refused(source.rejects_last_run)}</dd>
+      </div>
+      <div>
+        <dt>{t("sources.rejects_all")}</dt>
+        <dd className="num">{refused(source.rejects)}</dd>
+      </div>
+      {source.last_error ? (
+        <div>
+          <dt>{t("sources.last_error")}</dt>
+          <dd className="source__error">
+            <code>{source.last_error_code}</code> {source.last_error}
+          </dd>
+        </div>
+      ) : null}
+    </dl>
+  );
+}
+
+export function JobSourceDetails({ source }: { source: SourceInfo }) {
+  const { t } = useTranslation("earth");
+  const { signed_in } = useSession();
+  const [editing, setEditing] = useState(false);
+  if (editing && signed_in) return <JobSchedule source={source} onDone={() => setEditing(false)} />;
+  return (
+    <>
+      <Facts source={source} />
+      {signed_in ? (
+        <div className="source__more">
+          <button
+            type="button"
+            className="button"
+            aria-label={t("sources.edit_label", { source: source.source })}
+            onClick={() => setEditing(true)}
+          >
+            {t("sources.edit")}
+          </button>
+          <PauseAction source={source} />
+          <ClearAction source={source.source} />
+        </div>
+      ) : null}
+    </>
+  );
+}
