@@ -20,6 +20,8 @@ from planetwire.errors import InputError
 EXPRESSION_MAX = 100
 FIELDS = 5
 DAY_S = 86_400.0
+JITTER = 0.05  # share of an interval by which a run may come later, so that not all come at once
+JITTER_MAX_S = 30.0  # of a tick, which people expect on the minute
 _YEARS_LOOKED_AT = 60  # 29 February falls on the same weekday every 28
 _DAYS_LOOKED_AT = 1_500
 _MIDNIGHT = datetime(2024, 1, 1, tzinfo=UTC) - timedelta(seconds=1)
@@ -43,6 +45,15 @@ def next_after(expression: str, zone: tzinfo, after: datetime) -> datetime | Non
 def upcoming(expression: str, zone: tzinfo, after: datetime, count: int) -> list[datetime]:
     """The first ticks later than `after`, at most `count`, in UTC. Raises InputError `bad_cron`."""
     return list(islice(_ticks(expression, zone, after), count))
+
+
+def plan(expression: str, zone: tzinfo, after: datetime, share: float) -> tuple[datetime, datetime]:
+    """The next tick and when to run for it: later by `share` of the jitter. Raises InputError `bad_cron`."""
+    ticks = upcoming(expression, zone, after, 2)
+    if not ticks:
+        raise InputError(f"{expression!r} never comes", code="bad_cron")
+    gap_s = (ticks[-1] - ticks[0]).total_seconds() if len(ticks) > 1 else math.inf
+    return ticks[0], ticks[0] + timedelta(seconds=min(JITTER * gap_s, JITTER_MAX_S) * share)
 
 
 def smallest_gap_s(expression: str) -> float:

@@ -90,6 +90,34 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class DueSource:
+    """A source whose time has come, as the database saw it at `now`, its clock. `due_at`: None before any plan.
+
+    `tick_at` is the tick of `cron` that `due_at` stands for, before jitter and floor.
+    """
+
+    source: str
+    now: datetime
+    due_at: datetime | None
+    tick_at: datetime | None
+    last_run_at: datetime | None
+    interval_s: float
+    floor_s: float
+    cron: str | None
+    time_zone: str | None
+    misfire: str
+
+
+@dataclass(frozen=True, slots=True)
+class NextRun:
+    """What follows on a due source: the tick that fires now, or None to let it pass, and when it is due again."""
+
+    fire_at: datetime | None
+    tick_at: datetime | None
+    next_run_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Lease:
     """The time-limited right to run one job; `seq` is the fencing token checked by every batch."""
 

@@ -14,6 +14,7 @@ from planetwire.model import (
     Appended,
     Batch,
     Change,
+    DueSource,
     FetchState,
     Hint,
     Job,
@@ -24,6 +25,7 @@ from planetwire.model import (
     LayerEvent,
     Lease,
     LogEvent,
+    NextRun,
     ObservationPatch,
     Parsed,
     ResyncReason,
@@ -137,6 +139,19 @@ class JobBoard(Protocol):
         """Submit the same work again. Raises NotFound, StateError while the job is active."""
 
 
+class ScheduleBook(Protocol):
+    """When each source runs next. All its times are the store's clock."""
+
+    async def due(self) -> Sequence[DueSource]:
+        """Enabled sources whose time has come and whose floor has passed, in name order; reading changes nothing."""
+
+    async def settle(self, due: DueSource, then: NextRun) -> bool:
+        """Fire and plan on, together or not at all; whether a new job was made. Once per tick across processes."""
+
+    async def prune(self, limit: int) -> int:
+        """Forget up to `limit` firings that are old enough; how many."""
+
+
 # --- facts ------------------------------------------------------------------------------------------
 
 
@@ -160,16 +175,16 @@ class FactStore(Protocol):
 
 
 class SourceStore(Protocol):
-    """What an operator sets and sees per source: enabled, interval, next run, last error, rejects."""
+    """What an operator sets and sees per source: switches, schedule, next run, last error, rejects."""
 
     async def list(self) -> Sequence[Json]:
         """One record per known source, in name order."""
 
-    async def change(self, source: str, *, enabled: bool | None, interval_s: float | None) -> Json:
-        """Set what is not None. Raises NotFound, InputError below the provider's floor."""
+    async def change(self, source: str, wish: Json) -> Json:
+        """Set `enabled`, `interval_s`, `cron`, `time_zone`, `misfire`: what is left out stays, None is the default.
 
-    async def due(self, defaults: Mapping[str, float]) -> Sequence[str]:
-        """Sources whose time has come, each given out once per interval across processes."""
+        Raises NotFound, InputError for what the provider or the calendar does not allow. The record as it is then.
+        """
 
     async def report(self, source: str, *, rejects: int, error: tuple[str, str] | None) -> None:
         """Note the end of a run."""

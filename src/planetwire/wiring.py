@@ -30,6 +30,7 @@ from planetwire.jobs.hints_postgres import write_hint
 from planetwire.jobs.jobs_postgres import PostgresJobQueue
 from planetwire.jobs.running import Handler
 from planetwire.jobs.schedule import Schedule
+from planetwire.jobs.schedule_postgres import PostgresScheduleBook
 from planetwire.jobs.task_clear_cache import ClearCacheTask
 from planetwire.jobs.task_clear_data import ClearDataTask
 from planetwire.jobs.task_collect import CollectTask
@@ -349,7 +350,7 @@ async def open_work(
         parts.loops["worker"] = worker.run
         parts.before_end.append(_soon(worker.stop))
         if feeds:
-            _add_schedule(parts, settings, queue, known)
+            _add_schedule(parts, settings, pool, queue)
             if settings.terminal:
                 _add_observation_feeds(parts, stack, settings, secrets, web_url)
         yield parts
@@ -359,9 +360,9 @@ def _throttle(settings: Settings) -> Callable[[str], float | None]:
     return lambda source: settings.feed(source).max_rows_per_s
 
 
-def _add_schedule(parts: Parts, settings: Settings, queue: PostgresJobQueue, known: PostgresSourceStore) -> None:
-    intervals = {defaults.source: defaults.interval_s for defaults in source_defaults(settings)}
-    parts.loops["schedule"] = Schedule(queue, known, intervals, SystemClock()).run
+def _add_schedule(parts: Parts, settings: Settings, pool: Pool, queue: PostgresJobQueue) -> None:
+    book = PostgresScheduleBook(pool, queue, source_defaults(settings))
+    parts.loops["schedule"] = Schedule(book, SystemClock()).run
 
 
 def _add_observation_feeds(
@@ -384,9 +385,8 @@ async def open_collect(settings: Settings, dsn: str | None, secrets: Secrets, *,
     async with AsyncExitStack() as stack:
         if dsn is not None:
             pool = await _pool(stack, dsn, "collect", 2)
-            known = PostgresSourceStore(pool, source_defaults(settings))
-            await known.ensure()
-            _add_schedule(parts, settings, PostgresJobQueue(pool, settings.jobs), known)
+            await PostgresSourceStore(pool, source_defaults(settings)).ensure()
+            _add_schedule(parts, settings, pool, PostgresJobQueue(pool, settings.jobs))
         if settings.terminal:
             _add_observation_feeds(parts, stack, settings, secrets, web_url)
         yield parts

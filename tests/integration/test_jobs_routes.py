@@ -190,5 +190,22 @@ async def test_sources_of_both_halves_are_listed_and_those_of_the_ledger_can_be_
     assert (await client.patch("/api/v1/sources/nobody", json={"enabled": True})).status_code == 404
     fixed = await client.patch("/api/v1/sources/awc_metar", json={"enabled": False})
     assert (fixed.status_code, fixed.json()["code"]) == (400, "not_changeable")
-    for wrong in ({"interval_s": -1}, {"enabled": "perhaps"}, {"colour": 1}):
+    for wrong in ({"interval_s": -1}, {"enabled": "perhaps"}, {"colour": 1}, {"misfire": "twice"}, {"cron": 5}):
         assert (await client.patch("/api/v1/sources/usgs_quakes", json=wrong)).status_code == 400
+
+
+async def test_a_calendar_is_set_over_http_and_what_is_none_is_refused_with_its_code(client: httpx.AsyncClient) -> None:
+    async def patch(**change: Any) -> Any:
+        return (await client.patch("/api/v1/sources/celestrak_gp", json=change)).json()
+
+    record = await patch(cron="0 4 * * 1-5", time_zone="Asia/Shanghai", misfire="skip")
+    assert (record["cron"], record["time_zone"], record["misfire"]) == ("0 4 * * 1-5", "Asia/Shanghai", "skip")
+    assert [text[10:] for text in record["upcoming"]] == ["T20:00:00Z"] * 3
+    assert (await patch(enabled=False))["cron"] == "0 4 * * 1-5"
+    refusals = {"bad_cron": {"cron": "0 0 30 2 *"}, "below_floor": {"cron": "*/30 * * * *"}}
+    refusals |= {"bad_time_zone": {"time_zone": "Asia/Atlantis"}, "bad_interval": {"interval_s": 1e10}}
+    for code, change in refusals.items():
+        assert (await patch(**change))["code"] == code
+    record = await patch(cron=None, time_zone=None, misfire=None, interval_s=None, enabled=None)
+    assert (record["cron"], record["time_zone"], record["misfire"], record["upcoming"]) == (None, "UTC", "once", [])
+    assert (record["enabled"], record["interval_s"]) == (True, 7200)

@@ -1,17 +1,16 @@
-"""What an operator sets per source, and the schedule that follows it."""
+"""What an operator sets per source, and when that makes it run."""
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
-from ledger_tools import claim_one, queue_on, until
-from planetwire.clock import SystemClock
-from planetwire.errors import BackendError, InputError, NotFound
+from planetwire.errors import InputError, NotFound
 from planetwire.facts.sources_postgres import PostgresSourceStore
-from planetwire.jobs.schedule import Schedule
-from planetwire.model import JobRequest, JobStatus, SourceDefaults
+from planetwire.model import SourceDefaults
 from planetwire.postgres import Pool
 
 KNOWN = [
@@ -19,7 +18,6 @@ KNOWN = [
     SourceDefaults("beta", 7200, 7200),
     SourceDefaults("gamma", 60, 0, enabled=False),
 ]
-INTERVALS = {defaults.source: defaults.interval_s for defaults in KNOWN}
 
 
 @pytest.fixture
@@ -28,6 +26,10 @@ async def store(pg_pool: Pool) -> PostgresSourceStore:
     await made.ensure()
     await made.ensure()
     return made
+
+
+async def row_of(pool: Pool, source: str) -> Mapping[str, Any]:
+    return await pool.fetchrow("select *, clock_timestamp() as now from datasources where source = $1", source)
 
 
 async def test_sources_are_listed_with_what_is_effective_before_any_run(store: PostgresSourceStore) -> None:
@@ -39,69 +41,119 @@ async def test_sources_are_listed_with_what_is_effective_before_any_run(store: P
         (False, 60, 0),
     ]
     assert all(record["last_run_at"] is None and record["rejects"] == 0 for record in records)
+    calendar = [(r["cron"], r["time_zone"], r["misfire"], r["upcoming"]) for r in records]
+    assert calendar == [(None, "UTC", "once", [])] * 3
 
 
-async def test_a_source_that_is_due_is_given_out_once_per_interval(store: PostgresSourceStore, pg_pool: Pool) -> None:
-    assert await store.due(INTERVALS) == ["alpha", "beta"]
-    assert await PostgresSourceStore(pg_pool, KNOWN).due(INTERVALS) == []
-    waits = dict(
-        await pg_pool.fetch(
-            "select source, extract(epoch from next_run_at - clock_timestamp())::float from datasources"
-        )
-    )
-    assert 595 < waits["alpha"] <= 630 and 7195 < waits["beta"] <= 7560 and waits["gamma"] is None
-    await pg_pool.execute("update datasources set next_run_at = clock_timestamp() - interval '3 days'")
-    assert await store.due({"alpha": 600.0}) == ["alpha"]
-    assert await store.due({"alpha": 600.0}) == []
-
-
-async def test_many_processes_that_ask_at_once_get_each_source_once(pg_pool: Pool) -> None:
-    known = [SourceDefaults(f"s{n}", 60, 0) for n in range(40)]
-    stores = [PostgresSourceStore(pg_pool, known) for _ in range(6)]
-    await stores[0].ensure()
-    intervals = {defaults.source: 60.0 for defaults in known}
-    given = await asyncio.gather(*(store.due(intervals) for store in stores))
-    assert sorted(source for sources in given for source in sources) == sorted(intervals)
-
-
-async def test_an_operator_switches_sources_and_intervals(store: PostgresSourceStore, pg_pool: Pool) -> None:
-    record = await store.change("gamma", enabled=True, interval_s=None)
-    assert (record["enabled"], record["interval_s"]) == (True, 60)
-    await store.change("alpha", enabled=False, interval_s=None)
-    assert await store.due(INTERVALS) == ["beta", "gamma"]
-    record = await store.change("beta", enabled=None, interval_s=9000)
-    assert (record["enabled"], record["interval_s"]) == (True, 9000)
-    await store.change("alpha", enabled=True, interval_s=90)
-    assert await store.due(INTERVALS) == ["alpha"]
-    await store.change("alpha", enabled=None, interval_s=60)
-    soon = await pg_pool.fetchval(
-        "select next_run_at < clock_timestamp() + interval '61 s' from datasources where source = 'alpha'"
-    )
-    assert soon
+async def test_what_is_left_out_stays_and_null_goes_back_to_the_default(store: PostgresSourceStore) -> None:
+    whole = {"enabled": True, "interval_s": 90, "cron": "5 4 * * *", "time_zone": "Asia/Tokyo", "misfire": "skip"}
+    record = await store.change("gamma", whole)
+    assert {key: record[key] for key in whole} == whole
+    record = await store.change("gamma", {"misfire": "once"})
+    assert {key: record[key] for key in whole} == {**whole, "misfire": "once"}
+    record = await store.change("gamma", {})
+    assert {key: record[key] for key in whole} == {**whole, "misfire": "once"}
+    record = await store.change("gamma", dict.fromkeys(whole))
+    assert {key: record[key] for key in whole} == {
+        "enabled": False, "interval_s": 60, "cron": None, "time_zone": "UTC", "misfire": "once",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    ("source", "interval_s", "code"),
+    ("source", "wish", "code"),
     [
-        ("beta", 7199, "below_floor"),
-        ("alpha", 1, "below_floor"),
-        ("gamma", 0.5, "bad_interval"),
-        ("gamma", 1e9, "bad_interval"),
+        ("beta", {"interval_s": 7199}, "below_floor"),
+        ("alpha", {"interval_s": 1}, "below_floor"),
+        ("gamma", {"interval_s": 0.5}, "bad_interval"),
+        ("gamma", {"interval_s": 1e9}, "bad_interval"),
+        ("beta", {"cron": "0 * * * *"}, "below_floor"),
+        ("beta", {"cron": "0 23,0 * * *"}, "below_floor"),
+        ("gamma", {"cron": "0 0 30 2 *"}, "bad_cron"),
+        ("gamma", {"cron": ""}, "bad_cron"),
+        ("gamma", {"cron": "0 0 * * * *"}, "bad_cron"),
+        ("gamma", {"time_zone": "Mars/Base"}, "bad_time_zone"),
+        ("gamma", {"time_zone": "Mars/Base", "cron": "0 0 * * *"}, "bad_time_zone"),
     ],
 )
-async def test_an_interval_below_the_floor_is_refused(
-    source: str, interval_s: float, code: str, store: PostgresSourceStore
+async def test_what_the_provider_or_the_calendar_does_not_allow_is_refused_whole(
+    source: str, wish: dict[str, Any], code: str, store: PostgresSourceStore
 ) -> None:
     before = await store.list()
     with pytest.raises(InputError) as refused:
-        await store.change(source, enabled=True, interval_s=interval_s)
+        await store.change(source, {"enabled": True, **wish})
     assert refused.value.code == code
     assert await store.list() == before
 
 
 async def test_an_unknown_source_is_not_found(store: PostgresSourceStore) -> None:
     with pytest.raises(NotFound):
-        await store.change("delta", enabled=True, interval_s=None)
+        await store.change("delta", {"enabled": True})
+
+
+async def test_a_shorter_interval_counts_from_the_last_run(store: PostgresSourceStore, pg_pool: Pool) -> None:
+    await pg_pool.execute(
+        """update datasources set last_run_at = clock_timestamp() - interval '30 s',
+            next_run_at = clock_timestamp() + interval '600 s'"""
+    )
+    await store.change("alpha", {"interval_s": 90})
+    row = await row_of(pg_pool, "alpha")
+    assert row["next_run_at"] == row["last_run_at"] + timedelta(seconds=90)
+    await store.change("alpha", {"interval_s": 900})
+    assert (await row_of(pg_pool, "alpha"))["next_run_at"] == row["next_run_at"]
+    await store.change("alpha", {"misfire": "skip", "enabled": True})
+    assert (await row_of(pg_pool, "alpha"))["next_run_at"] == row["next_run_at"]
+
+
+async def test_a_calendar_is_effective_at_once_and_shows_its_next_three_ticks(
+    store: PostgresSourceStore, pg_pool: Pool
+) -> None:
+    await pg_pool.execute("update datasources set next_run_at = clock_timestamp() - interval '1 day'")
+    record = await store.change("beta", {"cron": "30 4 * * *", "time_zone": "Asia/Kathmandu"})
+    ticks = [datetime.fromisoformat(text) for text in record["upcoming"]]
+    row = await row_of(pg_pool, "beta")
+    assert [tick.strftime("%H:%M") for tick in ticks] == ["22:45"] * 3
+    assert row["tick_at"] == ticks[0] and row["now"] < ticks[0] < row["now"] + timedelta(days=1, minutes=1)
+    assert ticks[0] <= row["next_run_at"] <= ticks[0] + timedelta(seconds=30)
+    await store.change("beta", {"time_zone": None})
+    moved = await row_of(pg_pool, "beta")
+    assert moved["tick_at"].strftime("%H:%M") == "04:30"
+    record = await store.change("beta", {"cron": None})
+    row = await row_of(pg_pool, "beta")
+    assert record["upcoming"] == [] and row["tick_at"] is None
+    assert timedelta(0) < row["now"] + timedelta(seconds=7200) - row["next_run_at"] < timedelta(seconds=60)
+
+
+async def test_switching_a_calendar_source_on_owes_nothing_for_the_time_it_was_off(
+    store: PostgresSourceStore, pg_pool: Pool
+) -> None:
+    record = await store.change("alpha", {"cron": "0 0 * * *", "enabled": False})
+    assert record["upcoming"] == []
+    await pg_pool.execute("update datasources set next_run_at = clock_timestamp() - interval '9 days'")
+    await store.change("alpha", {"enabled": True})
+    row = await row_of(pg_pool, "alpha")
+    assert row["next_run_at"] > row["now"]
+
+
+async def test_the_next_run_shown_is_never_before_the_floor_has_passed(
+    store: PostgresSourceStore, pg_pool: Pool
+) -> None:
+    await pg_pool.execute(
+        "update datasources set last_run_at = clock_timestamp(), next_run_at = clock_timestamp() - interval '1 s'"
+    )
+    row = await row_of(pg_pool, "beta")
+    shown = (await store.list())[1]
+    assert datetime.fromisoformat(shown["next_run_at"]) == row["last_run_at"] + timedelta(seconds=7200)
+
+
+async def test_a_calendar_written_past_the_check_does_not_break_the_list(
+    store: PostgresSourceStore, pg_pool: Pool
+) -> None:
+    await pg_pool.execute("update datasources set cron = 'whenever' where source = 'alpha'")
+    await pg_pool.execute("update datasources set cron = '0 0 * * *', time_zone = 'Mars/Base' where source = 'beta'")
+    assert [(record["cron"], record["upcoming"]) for record in await store.list()][:2] == [
+        ("whenever", []),
+        ("0 0 * * *", []),
+    ]
 
 
 async def test_a_run_is_reported_and_a_good_one_clears_the_error(store: PostgresSourceStore) -> None:
@@ -118,64 +170,3 @@ async def test_a_run_is_reported_and_a_good_one_clears_the_error(store: Postgres
         None,
         None,
     )
-
-
-async def test_the_schedule_submits_due_sources_as_scheduled_collects(
-    store: PostgresSourceStore, pg_pool: Pool
-) -> None:
-    """S40, Q28: a source whose last run still waits gets no second job."""
-    queue = queue_on(pg_pool)
-    schedule = Schedule(queue, store, INTERVALS, SystemClock())
-    assert await schedule.step() == 2
-    lease = await claim_one(queue)
-    assert (lease.job.source, lease.job.payload) == ("alpha", {"scheduled": True})
-    await queue.finish(lease, JobStatus.COMPLETED)
-    await pg_pool.execute("update datasources set next_run_at = null")
-    assert await schedule.step() == 1
-    assert await schedule.step() == 0
-    assert await pg_pool.fetchval("select count(*) from collection_tasks where status = 'queued'") == 2
-
-
-async def test_a_restart_of_the_schedule_does_not_run_sources_again(store: PostgresSourceStore, pg_pool: Pool) -> None:
-    queue = queue_on(pg_pool)
-    assert await Schedule(queue, store, INTERVALS, SystemClock()).step() == 2
-    while leases := await queue.claim("w1", ["collect"], 5):
-        for lease in leases:
-            await queue.finish(lease, JobStatus.COMPLETED)
-    restarted = PostgresSourceStore(pg_pool, KNOWN)
-    await restarted.ensure()
-    assert await Schedule(queue, restarted, INTERVALS, SystemClock()).step() == 0
-
-
-async def test_a_source_that_could_not_be_submitted_stays_owed(store: PostgresSourceStore, pg_pool: Pool) -> None:
-    queue = queue_on(pg_pool)
-
-    class Flaky:
-        def __init__(self) -> None:
-            self.failures = 2
-
-        async def submit(self, request: JobRequest) -> object:
-            if self.failures:
-                self.failures -= 1
-                raise BackendError("away")
-            return await queue.submit(request)
-
-    schedule = Schedule(Flaky(), store, INTERVALS, SystemClock(), poll_s=0.01)  # type: ignore[arg-type]
-    task = asyncio.create_task(schedule.run())
-
-    async def both() -> bool:
-        return bool(await pg_pool.fetchval("select count(*) = 2 from collection_tasks"))
-
-    await until(both)
-    task.cancel()
-    await asyncio.wait({task})
-    assert task.cancelled()
-
-
-async def test_a_switch_set_before_the_work_process_ever_started_is_kept(pg_pool: Pool) -> None:
-    """The web process may be asked first: no row is there yet, and the operator's wish must not be lost."""
-    store = PostgresSourceStore(pg_pool, [SourceDefaults("usgs_quakes", 60.0, 60.0)])
-    record = await store.change("usgs_quakes", enabled=False, interval_s=120.0)
-    assert (record["enabled"], record["interval_s"]) == (False, 120.0)
-    await store.ensure()
-    assert await store.due({"usgs_quakes": 60.0}) == []

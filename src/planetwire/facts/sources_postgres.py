@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from planetwire.cron import plan, smallest_gap_s, upcoming, zone_of
 from planetwire.errors import InputError, NotFound
 from planetwire.model import Json, SourceDefaults
 from planetwire.postgres import Pool, translated
@@ -13,17 +16,17 @@ from planetwire.sql import queries_beside
 
 Q = queries_beside(__file__)
 
-JITTER = 0.05  # share of the interval by which a run may come later
 INTERVAL_MAX_S = 31 * 86_400.0
+SWITCHES = ("enabled", "interval_s", "cron", "time_zone", "misfire")
+TICKS_SHOWN = 3
 
 
 class PostgresSourceStore:
-    """Port SourceStore over the sources named at the start; call `ensure` once before `list` and `due`."""
+    """Port SourceStore over the sources named at the start; call `ensure` once before `list`."""
 
-    def __init__(self, pool: Pool, known: Sequence[SourceDefaults], *, jitter: float = JITTER) -> None:
+    def __init__(self, pool: Pool, known: Sequence[SourceDefaults]) -> None:
         self._pool = pool
         self._known = {defaults.source: defaults for defaults in known}
-        self._jitter = jitter
 
     async def ensure(self) -> None:
         """Make the rows of sources that have none. Idempotent."""
@@ -31,39 +34,25 @@ class PostgresSourceStore:
             await self._pool.execute(Q.ensure, list(self._known))
 
     async def list(self) -> Sequence[Json]:
-        """See the port. `enabled` and `interval_s` are the effective values; times are ISO with Z."""
+        """See the port. Switches and schedule are the effective values; times are ISO with Z."""
         async with translated():
             rows = await self._pool.fetch(Q.list_sources, list(self._known))
-        return [self._record(row) for row in rows]
+        return [_record(row, self._known[row["source"]]) for row in rows]
 
-    def _record(self, row: Mapping[str, Any]) -> Json:
-        defaults = self._known[row["source"]]
-        record = {key: _iso(value) for key, value in row.items()}
-        if record["enabled"] is None:
-            record["enabled"] = defaults.enabled
-        if record["interval_s"] is None:
-            record["interval_s"] = defaults.interval_s
-        return {**record, "floor_s": defaults.floor_s}
-
-    async def change(self, source: str, *, enabled: bool | None, interval_s: float | None) -> Json:
-        """See the port. Codes: `below_floor`, `bad_interval`."""
+    async def change(self, source: str, wish: Json) -> Json:
+        """See the port. Codes: `below_floor`, `bad_interval`, `bad_cron`, `bad_time_zone`."""
         defaults = self._known.get(source)
         if defaults is None:
             raise NotFound(f"there is no source {source!r}")
-        if interval_s is not None:
-            _check_interval(interval_s, defaults)
+        _check(wish, defaults)
         await self.ensure()  # whoever is asked first makes the rows: a wish must not depend on who started first
-        async with translated():
-            await self._pool.execute(Q.change_source, source, enabled, interval_s)
+        async with translated(), self._pool.acquire() as connection, connection.transaction():
+            row = await connection.fetchrow(Q.lock_source, source)
+            then = {**row, **wish}
+            then |= _timing(row, then, defaults)
+            values = [then[key] for key in (*SWITCHES, "next_run_at", "tick_at")]
+            await connection.execute(Q.change_source, source, *values)
         return next(record for record in await self.list() if record["source"] == source)
-
-    async def due(self, defaults: Mapping[str, float]) -> Sequence[str]:
-        """See the port. `defaults` are the intervals, in seconds, of the sources asked about."""
-        names = list(defaults)
-        enabled = [self._known[name].enabled if name in self._known else True for name in names]
-        async with translated():
-            rows = await self._pool.fetch(Q.take_due, names, list(defaults.values()), enabled, self._jitter)
-        return sorted(row["source"] for row in rows)
 
     async def report(self, source: str, *, rejects: int, error: tuple[str, str] | None) -> None:
         """See the port. Rejects are also added up."""
@@ -72,11 +61,64 @@ class PostgresSourceStore:
             await self._pool.execute(Q.report, source, rejects, code, text)
 
 
-def _check_interval(interval_s: float, defaults: SourceDefaults) -> None:
-    if interval_s < defaults.floor_s:
-        raise InputError(f"{defaults.source} may be asked every {defaults.floor_s:g} s at most", code="below_floor")
-    if not 1 <= interval_s <= INTERVAL_MAX_S:
-        raise InputError("the interval must be between 1 s and 31 days", code="bad_interval")
+def _check(wish: Json, defaults: SourceDefaults) -> None:
+    if (interval_s := wish.get("interval_s")) is not None:
+        if interval_s < defaults.floor_s:
+            raise _below_floor(defaults)
+        if not 1 <= interval_s <= INTERVAL_MAX_S:
+            raise InputError("the interval must be between 1 s and 31 days", code="bad_interval")
+    zone_of(wish.get("time_zone"))
+    # By the wall clock: on the night an hour is doubled, the floor itself keeps two ticks apart.
+    if (cron := wish.get("cron")) is not None and smallest_gap_s(cron) < defaults.floor_s:
+        raise _below_floor(defaults)
+
+
+def _below_floor(defaults: SourceDefaults) -> InputError:
+    return InputError(f"{defaults.source} may be asked every {defaults.floor_s:g} s at most", code="below_floor")
+
+
+def _timing(row: Mapping[str, Any], then: Json, defaults: SourceDefaults) -> Json:
+    """What the change does to the next run: it is effective at once, and no run of the past is owed for it."""
+    calendar = [source[key] for source in (row, then) for key in ("cron", "time_zone")]
+    was_on = defaults.enabled if row["enabled"] is None else row["enabled"]
+    if then["cron"] is not None:
+        if calendar[:2] == calendar[2:] and was_on:
+            return {}
+        tick_at, next_run_at = plan(then["cron"], zone_of(then["time_zone"]), row["now"], random.random())
+        return {"tick_at": tick_at, "next_run_at": next_run_at}
+    interval_s = defaults.interval_s if then["interval_s"] is None else then["interval_s"]
+    in_time = (row["last_run_at"] or row["now"]) + timedelta(seconds=interval_s)
+    if row["cron"] is not None:
+        return {"tick_at": None, "next_run_at": in_time}
+    if then["interval_s"] == row["interval_s"] or row["next_run_at"] is None:
+        return {}
+    return {"next_run_at": min(row["next_run_at"], in_time)}
+
+
+def _record(row: Mapping[str, Any], defaults: SourceDefaults) -> Json:
+    """The row with what holds where nothing was set."""
+    record = {key: _iso(value) for key, value in row.items() if key != "now"}
+    fallbacks = {
+        "enabled": defaults.enabled,
+        "interval_s": defaults.interval_s,
+        "time_zone": "UTC",
+        "misfire": "once",
+    }
+    record |= {key: value for key, value in fallbacks.items() if record[key] is None}
+    due = [row["next_run_at"]] if row["next_run_at"] is not None else []
+    if due and row["last_run_at"] is not None:
+        due.append(row["last_run_at"] + timedelta(seconds=defaults.floor_s))
+    record["next_run_at"] = _iso(max(due, default=None))
+    record["upcoming"] = [_iso(tick) for tick in _ticks(row)] if record["enabled"] else []
+    return {**record, "floor_s": defaults.floor_s}
+
+
+def _ticks(row: Mapping[str, Any]) -> list[datetime]:
+    """None for a schedule that was written past the check: it does not run either."""
+    with suppress(InputError):
+        if row["cron"] is not None:
+            return upcoming(row["cron"], zone_of(row["time_zone"]), row["now"], TICKS_SHOWN)
+    return []
 
 
 def _iso(value: object) -> object:

@@ -2,32 +2,23 @@
 insert into datasources (source) select unnest($1::text[]) on conflict do nothing
 
 -- name: list_sources
-select source, enabled, interval_s, next_run_at, last_run_at, last_success_at, last_error_code, last_error,
-    rejects, rejects_last_run, rows_last_run, cooldown_until
-from datasources
+select source, enabled, interval_s, cron, time_zone, misfire, next_run_at, last_run_at, last_success_at,
+    last_error_code, last_error, rejects, rejects_last_run, rows_last_run, cooldown_until, at.now
+from datasources, (select clock_timestamp() as now) at
 where source = any ($1::text[])
 order by source
 
--- name: change_source
--- A shorter interval takes effect at once, counted from the last run.
-update datasources set
-    enabled = coalesce($2, enabled),
-    interval_s = coalesce($3, interval_s),
-    next_run_at = case when $3 is null or next_run_at is null then next_run_at
-        else least(next_run_at, coalesce(last_run_at, clock_timestamp()) + make_interval(secs => $3)) end
+-- name: lock_source
+-- The clock is read while the row is held: no plan made from an older time can follow.
+select enabled, interval_s, cron, time_zone, misfire, next_run_at, tick_at, last_run_at, clock_timestamp() as now
+from datasources
 where source = $1
-returning source
+for update
 
--- name: take_due
--- Two processes that ask at once: the second waits for the first one's row and then finds the new time in it.
--- Jitter only lengthens an interval, so that it never falls below a provider's floor.
-update datasources d set
-    next_run_at = clock_timestamp()
-        + make_interval(secs => coalesce(d.interval_s, k.interval_s) * (1 + random() * $4::double precision))
-from unnest($1::text[], $2::double precision[], $3::boolean[]) as k (source, interval_s, enabled)
-where d.source = k.source and coalesce(d.enabled, k.enabled)
-    and (d.next_run_at is null or d.next_run_at <= clock_timestamp())
-returning d.source
+-- name: change_source
+update datasources set
+    enabled = $2, interval_s = $3, cron = $4, time_zone = $5, misfire = $6, next_run_at = $7, tick_at = $8
+where source = $1
 
 -- name: report
 update datasources set

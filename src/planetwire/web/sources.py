@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Annotated
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Annotated, Literal, TypeAlias
 
 import orjson
 from fastapi import APIRouter, Depends, Path, Response
@@ -14,14 +14,22 @@ from planetwire.model import Json
 from planetwire.ports import SourceStore
 from planetwire.web.auth import Guard
 
+TEXT_MAX = 1_000  # what is longer is not even looked at
+
+Pause: TypeAlias = Callable[[str, bool], Awaitable[None]]
+
 
 class SourceChange(BaseModel):
-    """Body of a change; what is left out stays."""
+    """Body of a change; what is left out stays, null goes back to the default."""
 
     model_config = ConfigDict(extra="forbid")
 
     enabled: bool | None = None
     interval_s: float | None = Field(None, gt=0, allow_inf_nan=False)
+    cron: str | None = Field(None, max_length=TEXT_MAX)
+    time_zone: str | None = Field(None, max_length=TEXT_MAX)
+    misfire: Literal["once", "skip"] | None = None
+    paused: bool | None = None
 
 
 def no_runs() -> Sequence[Json]:
@@ -35,8 +43,12 @@ def router(
     *,
     runs: Callable[[], Sequence[Json]] = no_runs,
     canonical: Callable[[str], str] = str,
+    pause: Pause | None = None,
 ) -> APIRouter:
-    """`sources`: None without the Earth half. `runs`: records of the feeds that the ledger does not run."""
+    """`sources`: None without the Earth half. `runs`: records of the feeds that the ledger does not run.
+
+    `pause` holds the jobs of a source back, or lets them go on.
+    """
     routes = APIRouter(prefix="/api/v1/sources", tags=["sources"])
 
     @routes.get("", dependencies=[Depends(guard.reader)])
@@ -48,10 +60,16 @@ def router(
 
     @routes.patch("/{source}", dependencies=[Depends(guard.admin)])
     async def change(source: Annotated[str, Path(max_length=100)], wish: SourceChange) -> Response:
-        """Switch a source on or off, or set how often it runs. 400 below the provider's floor."""
+        """Switch a source on or off, pause it, or set when it runs. 400 below the provider's floor."""
         if sources is None or any(record.get("source") == source for record in runs()):
             raise InputError(f"{source} is set by PLANETWIRE_FEEDS__{source.upper()}__…", code="not_changeable")
-        return _json(await sources.change(canonical(source), enabled=wish.enabled, interval_s=wish.interval_s))
+        name, wanted = canonical(source), wish.model_dump(exclude_unset=True)
+        paused = wanted.pop("paused", None)
+        record = await sources.change(name, wanted)
+        if paused is not None and pause is not None:
+            await pause(name, paused)
+            record["paused"] = paused
+        return _json(record)
 
     return routes
 
