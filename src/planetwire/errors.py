@@ -82,14 +82,22 @@ class FeedError(PlanetwireError):
     """An outside feed gave no usable body. Nothing is deleted because of it.
 
     Codes: `auth_refused`, `bad_body`, `transient`, `truncated`, `not_found`.
-    `retry_after_s` is what the provider asked for, or None.
+    `retry_after_s` is what the provider asked for, or None; `sample` at most 200 characters of what was at fault.
     """
 
     code = "transient"
 
-    def __init__(self, message: str, *, code: str | None = None, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        retry_after_s: float | None = None,
+        sample: str | None = None,
+    ) -> None:
         super().__init__(message, code=code)
         self.retry_after_s = retry_after_s
+        self.sample = sample
 
 
 class SetupError(PlanetwireError):

@@ -87,6 +87,12 @@ class Job:
     started_at: datetime | None
     cancel_requested_at: datetime | None
     finished_at: datetime | None
+    phase: str | None = None  # what a running job is at: fetch, write, clear
+    batches: int = 0  # committed; a stop keeps them
+    rejects: int = 0
+    sample: str | None = None  # the first record, or the start of the body, that was at fault
+    deadline_at: datetime | None = None  # taken from its worker then, however often that answers
+    retried_as: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

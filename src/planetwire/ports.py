@@ -67,8 +67,20 @@ class JobTx(Protocol):
 
     connection: Any
 
-    def progress(self, records: int, *, total: int | None = None, message: str | None = None) -> None:
-        """Count `records` more rows; stored in the same commit, so progress equals committed rows."""
+    def progress(
+        self,
+        records: int,
+        *,
+        total: int | None = None,
+        message: str | None = None,
+        phase: str | None = None,
+        rejects: int = 0,
+        sample: str | None = None,
+    ) -> None:
+        """Count `records` more rows; stored in the same commit, so progress equals committed rows.
+
+        `rejects` adds up too; of the samples, at most 200 characters of the first is kept.
+        """
 
 
 class JobQueue(Protocol):
@@ -94,11 +106,12 @@ class JobQueue(Protocol):
         message: str | None = None,
         error: tuple[str, str] | None = None,
         retry_after_s: float | None = None,
+        sample: str | None = None,
     ) -> bool:
         """Move to a final state (or back to queued with back-off when `failed` and attempts remain).
 
-        `error` is (code, text); `retry_after_s` is the least back-off. False when the lease was lost: then
-        nothing was written. Idempotent.
+        `error` is (code, text); `retry_after_s` is the least back-off; `sample`: what was at fault. False when the
+        lease was lost: then nothing was written. Idempotent.
         """
 
     async def cancel(self, task_id: int) -> Job:
@@ -109,7 +122,7 @@ class JobQueue(Protocol):
 
 
 class JobUpkeep(Protocol):
-    """What a worker needs beside the queue. None of it is needed for correctness, only for promptness."""
+    """What a worker needs beside the queue, and what operators do to it."""
 
     async def look(self, leases: Sequence[Lease]) -> Mapping[int, JobStatus]:
         """Status of the leases still owned, without extending them; a missing id is lost."""
@@ -119,6 +132,18 @@ class JobUpkeep(Protocol):
 
     async def open_gate(self, seconds: float) -> None:
         """Ask writers to ring the doorbell `planet_task_control` for a while (contracts §1)."""
+
+    async def park(self) -> int:
+        """Take jobs of busy and paused sources out of the way of claims; how many. 0: whatever can run is seen."""
+
+    async def pause(self, source: str, paused: bool) -> None:
+        """No write job of the source starts while it is paused; one that runs goes on. Idempotent."""
+
+    async def sweep(self) -> int:
+        """Look at some more sources for jobs that nobody sees; how many there were: must be 0."""
+
+    async def prune(self) -> int:
+        """Delete some of the finished jobs that are past their time; how many."""
 
 
 class JobBoard(Protocol):
@@ -135,8 +160,14 @@ class JobBoard(Protocol):
     async def active(self) -> Sequence[Job]:
         """Running and cancelling jobs, the first 50 waiting, and jobs finished in the last 30 s."""
 
+    async def dead(self, *, source: str | None, cursor: int | None, limit: int) -> tuple[Sequence[Job], int | None]:
+        """Failed jobs that nobody has tried again, newest first; the second value is the next cursor or None."""
+
+    async def counts(self) -> Mapping[str, int]:
+        """How many are `running`, `queued` and `dead`; counted up to 10,000 and at most every 2 s."""
+
     async def retry(self, task_id: int) -> tuple[Job, bool]:
-        """Submit the same work again. Raises NotFound, StateError while the job is active."""
+        """Submit the same work again, and note so. Raises NotFound, StateError while the job is active."""
 
 
 class ScheduleBook(Protocol):

@@ -13,6 +13,7 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, Vali
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from planetwire.errors import SetupError
+from planetwire.model import TaskType
 
 PREFIX = "PLANETWIRE_"
 SERVICE_LINK = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_.*)?$|_PORT_\d+_(TCP|UDP)(_.*)?$")
@@ -53,9 +54,20 @@ class JobSettings(Section):
 
     lease_s: float = Field(30.0, ge=1, le=600, description="How long a silent worker keeps its jobs.")
     heartbeat_s: float = Field(10.0, gt=0, le=200, description="How often leases are extended.")
-    concurrency: int = Field(4, ge=1, le=32, description="Jobs run at once by one work process.")
+    concurrency: int = Field(4, ge=1, le=1_000, description="Jobs run at once by one work process.")
     batch_rows: int = Field(5_000, ge=1, le=50_000, description="Rows one transaction of a collect job commits.")
     poll_s: float = Field(1.0, gt=0, le=60, description="How often work is looked for without a wake-up.")
+    collect_deadline_s: float = Field(21_600.0, ge=1, description="A collection that runs longer is ended.")
+    clear_deadline_s: float = Field(21_600.0, ge=1, description="A clearing that runs longer is ended.")
+    refresh_deadline_s: float = Field(300.0, ge=1, description="A cache or refresh job that runs longer is ended.")
+    keep_completed_days: float = Field(7.0, gt=0, description="How long completed jobs are kept.")
+    keep_failed_days: float = Field(30.0, gt=0, description="How long failed and stopped jobs are kept.")
+
+    def deadline_s(self, task_type: TaskType) -> float:
+        """The longest run of a job."""
+        if task_type is TaskType.COLLECT:
+            return self.collect_deadline_s
+        return self.clear_deadline_s if task_type is TaskType.CLEAR_DATA else self.refresh_deadline_s
 
 
 class StreamSettings(Section):

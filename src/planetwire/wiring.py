@@ -27,6 +27,7 @@ from planetwire.facts.observations_sqlite import SqliteObservationStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.board_postgres import PostgresJobBoard
 from planetwire.jobs.hints_postgres import write_hint
+from planetwire.jobs.housekeeping import Housekeeping
 from planetwire.jobs.jobs_postgres import PostgresJobQueue
 from planetwire.jobs.running import Handler
 from planetwire.jobs.schedule import Schedule
@@ -70,6 +71,7 @@ log = get_logger()
 
 CHANGES = "planet_earth_data_changes"
 TASKS = "planet_task_control"
+WORK_CONNECTIONS_MAX = 20  # jobs wait for feeds more than for the database
 BROADCASTS = "planet_earth_broadcasts"
 UPDATES = "earth_updates"
 
@@ -329,12 +331,11 @@ async def open_work(
     parts = Parts()
     async with AsyncExitStack() as stack:
         clock = SystemClock()
-        pool = await _pool(stack, dsn, "work", settings.jobs.concurrency + 2)
-        heart = await _pool(stack, dsn, "heart", 2)
+        pool = await _pool(stack, dsn, "work", min(settings.jobs.concurrency, WORK_CONNECTIONS_MAX) + 2)
         doorbell = PostgresWakeup(settings.database_direct_url or dsn, (TASKS,))
         doorbell.start()
         stack.push_async_callback(doorbell.aclose)
-        queue = PostgresJobQueue(pool, settings.jobs, heart=heart)
+        queue = PostgresJobQueue(pool, settings.jobs)
         client = PoliteClient(clock)
         stack.push_async_callback(client.aclose)
         facts, known = PostgresFactStore(pool), PostgresSourceStore(pool, source_defaults(settings))
@@ -346,14 +347,24 @@ async def open_work(
             TaskType.CLEAR_CACHE: ClearCacheTask(queue, write_hint),
             TaskType.EARTH_REFRESH: EarthRefreshTask(queue, write_hint),
         }
-        worker = Worker(queue, queue, handlers, doorbell.bell(TASKS), settings.jobs, clock)
+        worker = Worker(
+            queue, queue, handlers, doorbell.bell(TASKS), settings.jobs, clock, heart=lambda: _heart(settings, dsn)
+        )
         parts.loops["worker"] = worker.run
+        parts.loops["job-housekeeping"] = Housekeeping(queue.sweep, [queue.prune], clock).run
         parts.before_end.append(_soon(worker.stop))
         if feeds:
             _add_schedule(parts, settings, pool, queue)
             if settings.terminal:
                 _add_observation_feeds(parts, stack, settings, secrets, web_url)
         yield parts
+
+
+@asynccontextmanager
+async def _heart(settings: Settings, dsn: str) -> AsyncIterator[PostgresJobQueue]:
+    """The queue as the worker's heart uses it, in its own loop."""
+    async with AsyncExitStack() as stack:
+        yield PostgresJobQueue(await _pool(stack, dsn, "heart", 2), settings.jobs)
 
 
 def _throttle(settings: Settings) -> Callable[[str], float | None]:

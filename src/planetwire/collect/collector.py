@@ -12,6 +12,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from planetwire.collect.body import sample_of
 from planetwire.collect.feeds import FactFeed, feed_named
 from planetwire.collect.http import FAILURES, Fetched, FetchRules, Outcome, PoliteClient
 from planetwire.collect.pieces import Piece, one_ahead
@@ -118,6 +119,9 @@ class FeedCollector:
                         await asyncio.shield(saving)
                     keys.update(fact.external_key for fact in piece.facts)
                     yield _batch(piece, keys if feed.sweeps else None, state, message)
+        except FeedError as error:
+            error.sample = error.sample or sample_of(body)
+            raise
         finally:
             if saving is not None:
                 await asyncio.gather(saving, return_exceptions=True)
@@ -127,7 +131,9 @@ def _check_not_all_refused(piece: Piece) -> None:
     """Raises FeedError; a body of which nothing is good has one piece, so nothing of it was committed."""
     if piece.end is not None and piece.end.rejects and not piece.total:
         first = piece.end.rejects[0]
-        raise FeedError(f"all {len(piece.end.rejects)} records refused, first: {first.reason}", code="bad_body")
+        raise FeedError(
+            f"all {len(piece.end.rejects)} records refused, first: {first.reason}", code="bad_body", sample=first.sample
+        )
 
 
 def _batch(piece: Piece, keys: Set[str] | None, state: FetchState, message: str | None) -> Batch:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from planetwire.errors import NotFound, StateError
+from planetwire.jobs.jobs_postgres import PostgresJobQueue
 from planetwire.jobs.row import job_of
 from planetwire.model import Job, JobRequest
-from planetwire.ports import JobQueue
 from planetwire.postgres import Pool, translated
 from planetwire.sql import queries_beside
 
@@ -16,14 +18,18 @@ Q = queries_beside(__file__)
 SHOWN_MAX = 50  # jobs of each kind in `active`
 FINISHED_SHOWN_S = 30.0
 PAGE_MAX = 500
+COUNTED_MAX = 10_000
+COUNTS_KEPT_S = 2.0
 
 
 class PostgresJobBoard:
     """Port JobBoard. `queue` takes what is retried, so that a retry is deduplicated like any other wish."""
 
-    def __init__(self, pool: Pool, queue: JobQueue) -> None:
+    def __init__(self, pool: Pool, queue: PostgresJobQueue) -> None:
         self._pool = pool
         self._queue = queue
+        self._counts: Mapping[str, int] = {}
+        self._counted_at = -COUNTS_KEPT_S
 
     async def get(self, task_id: int) -> Job:
         """See the port."""
@@ -39,9 +45,7 @@ class PostgresJobBoard:
         """See the port. `limit` is cut at 500."""
         limit = min(limit, PAGE_MAX)
         async with translated():
-            rows = await self._pool.fetch(Q.page, status, source, cursor, limit + 1)
-        jobs = [job_of(row) for row in rows[:limit]]
-        return jobs, jobs[-1].id if len(rows) > limit else None
+            return _page(await self._pool.fetch(Q.page, status, source, cursor, limit + 1), limit)
 
     async def active(self) -> Sequence[Job]:
         """See the port. Running first, then waiting in the order of their ids, then the latest finished."""
@@ -49,10 +53,35 @@ class PostgresJobBoard:
             rows = await self._pool.fetch(Q.active, SHOWN_MAX, FINISHED_SHOWN_S)
         return [job_of(row) for row in rows]
 
+    async def dead(self, *, source: str | None, cursor: int | None, limit: int) -> tuple[Sequence[Job], int | None]:
+        """See the port. `limit` is cut at 500."""
+        limit = min(limit, PAGE_MAX)
+        async with translated():
+            return _page(await self._pool.fetch(Q.dead, source, cursor, limit + 1), limit)
+
+    async def counts(self) -> Mapping[str, int]:
+        """See the port."""
+        if time.monotonic() - self._counted_at >= COUNTS_KEPT_S:
+            async with translated():
+                row = await self._pool.fetchrow(Q.counts, COUNTED_MAX)
+            self._counts, self._counted_at = dict(row), time.monotonic()
+        return self._counts
+
     async def retry(self, task_id: int) -> tuple[Job, bool]:
         """See the port."""
         job = await self.get(task_id)
         if not job.status.is_final:
             raise StateError(f"job {task_id} is {job.status}", code="job_active")
         payload = {key: value for key, value in job.payload.items() if key != "scheduled"}
-        return await self._queue.submit(JobRequest(job.task_type, job.source, payload, job.priority))
+        async with translated(), self._pool.acquire() as connection, connection.transaction():
+            again, created = await self._queue.submit_in(
+                connection, JobRequest(job.task_type, job.source, payload, job.priority)
+            )
+            await connection.execute(Q.set_retried, task_id, again.id)
+        return again, created
+
+
+def _page(rows: Sequence[Mapping[str, Any]], limit: int) -> tuple[Sequence[Job], int | None]:
+    """`rows` holds one more than asked for when there are more."""
+    jobs = [job_of(row) for row in rows[:limit]]
+    return jobs, jobs[-1].id if len(rows) > limit else None

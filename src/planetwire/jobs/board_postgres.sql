@@ -2,16 +2,52 @@
 select * from collection_tasks where id = $1
 
 -- name: page
-select * from collection_tasks
-where ($1::text is null or status = $1) and ($2::text is null or source = $2) and ($3::bigint is null or id < $3)
-order by id desc
-limit $4
+select * from planet_job_page($1, $2, $3, $4)
 
 -- name: active
+-- Each part by its own index, so that neither a backlog nor a long history makes it slow.
 (select * from collection_tasks where status in ('running', 'cancelling') order by id limit $1)
 union all
-(select * from collection_tasks where status = 'queued' order by id limit $1)
+(select waiting.* from (
+    (select * from collection_tasks
+     where status = 'queued' and parked is null and task_type in ('collect', 'clear_data')
+     order by priority, id limit $1)
+    union all
+    (select * from collection_tasks
+     where status = 'queued' and parked is null and task_type in ('clear_cache', 'earth_refresh')
+     order by priority, id limit $1)
+    union all
+    (select * from collection_tasks where status = 'queued' and parked = 'source' order by id limit $1)
+    union all
+    (select * from collection_tasks where status = 'queued' and parked = 'time' order by scheduled_at limit $1)
+ ) waiting
+ order by waiting.parked is not distinct from 'time', waiting.priority, waiting.id limit $1)
 union all
-(select * from collection_tasks
- where finished_at > clock_timestamp() - make_interval(secs => $2)
- order by finished_at desc limit $1)
+(select ended.* from (
+    (select * from collection_tasks
+     where status = 'completed' and finished_at > now() - make_interval(secs => $2)
+     order by finished_at desc limit $1)
+    union all
+    (select * from collection_tasks
+     where status in ('failed', 'cancelled') and finished_at > now() - make_interval(secs => $2)
+     order by finished_at desc limit $1)
+ ) ended
+ order by ended.finished_at desc limit $1)
+
+-- name: dead
+select * from collection_tasks
+where status = 'failed' and retried_as is null and ($1::text is null or source = $1) and ($2::bigint is null or id < $2)
+order by id desc
+limit $3
+
+-- name: set_retried
+update collection_tasks set retried_as = $2 where id = $1
+
+-- name: counts
+-- Bounded: more than the limit is said to be at least that.
+select
+    (select count(*) from (
+        select from collection_tasks where status in ('running', 'cancelling') limit $1) as capped) as running,
+    (select count(*) from (select from collection_tasks where status = 'queued' limit $1) as capped) as queued,
+    (select count(*) from (
+        select from collection_tasks where status = 'failed' and retried_as is null limit $1) as capped) as dead

@@ -6,15 +6,17 @@ transaction: a worker that lost its job, or whose job is being cancelled, cannot
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import asyncpg
 
 from planetwire.errors import BackendError, LeaseLost, NotFound, StateError
+from planetwire.jobs.ends_postgres import End, EndWriter
 from planetwire.jobs.row import job_of
 from planetwire.log import get_logger
-from planetwire.model import Job, JobRequest, JobStatus, Lease
+from planetwire.model import Job, JobRequest, JobStatus, Lease, TaskType
 from planetwire.postgres import COMMAND_TIMEOUT_S, Connection, Pool, translated
 from planetwire.settings import JobSettings
 from planetwire.sql import queries_beside
@@ -24,11 +26,18 @@ Q = queries_beside(__file__)
 
 CHANNEL = "planet_task_control"
 RETRY_S = 5.0  # first back-off of a failed job, doubled each time, ± 25 %
-RETRY_MAX_S = 300.0
 RESCUE_RETRY_S = 1.0  # first back-off of a job whose worker vanished, then ×4: it counts towards lease + 5 s
 CLAIM_TRIES = 3  # the unique index can only fire when something else than a claim made a job run
-# Trying again cannot help: the request or the credentials are wrong, not the moment.
-HOPELESS = frozenset({"auth_refused", "not_found", "bad_request"})
+PARK_ROWS = 1_000  # parked in one transaction, about 12 ms
+PARK_PASSES = 20  # of one claim; a longer backlog of busy sources is parked by the claims that follow
+DEADLINE_GRACE_S = 5.0  # the worker ends a job at its deadline; if it cannot, its lease ends this much later
+CANCEL_GRACE_S = 60.0  # a job that does not stop when asked is ended by the ledger
+SLOW_CLAIM_S = 0.005  # then it pays to know where the queue really begins
+FLOOR_S = 2.0  # how long that knowledge is used: what comes to stand before it meanwhile waits so long
+SWEPT_SOURCES = 1_000  # looked at by one sweep
+PRUNED_ROWS = 1_000  # deleted by one prune
+SAMPLE_MAX = 200
+STOP_FORCED = "did not stop when asked; committed batches are kept"
 
 
 class PostgresJobTx:
@@ -39,31 +48,48 @@ class PostgresJobTx:
         self.records = 0
         self.total: int | None = None
         self.message: str | None = None
+        self.phase: str | None = None
+        self.rejects = 0
+        self.sample: str | None = None
 
-    def progress(self, records: int, *, total: int | None = None, message: str | None = None) -> None:
-        """Adds up over the transaction; the last total and message that are not None win."""
+    def progress(
+        self,
+        records: int,
+        *,
+        total: int | None = None,
+        message: str | None = None,
+        phase: str | None = None,
+        rejects: int = 0,
+        sample: str | None = None,
+    ) -> None:
+        """Adds up over the transaction; the last total, message and phase that are not None win, the first sample."""
         self.records += records
         self.total = total if total is not None else self.total
         self.message = message if message is not None else self.message
+        self.phase = phase if phase is not None else self.phase
+        self.rejects += rejects
+        self.sample = self.sample if self.sample is not None else sample
 
 
 class PostgresJobQueue:
-    """Ports JobQueue and JobUpkeep. `heart`: a small pool of its own, so that no batch delays a heartbeat."""
+    """Ports JobQueue and JobUpkeep."""
 
     def __init__(
         self,
         pool: Pool,
         settings: JobSettings,
         *,
-        heart: Pool | None = None,
         retry_s: float = RETRY_S,
         rescue_retry_s: float = RESCUE_RETRY_S,
     ) -> None:
         self._pool = pool
-        self._heart = heart or pool
+        self._settings = settings
         self._lease_s = settings.lease_s
-        self._retry_s = retry_s
         self._rescue_retry_s = rescue_retry_s
+        self._ends = EndWriter(pool, retry_s)
+        self._floor: tuple[int | None, int | None] = (None, None)
+        self._floor_until = 0.0  # monotonic
+        self._swept_to: str | None = None
 
     async def submit(self, request: JobRequest) -> tuple[Job, bool]:
         """See the port. Raises StateError when the idempotency key belongs to other work."""
@@ -88,27 +114,54 @@ class PostgresJobQueue:
         return job_of(row), True
 
     async def claim(self, worker_id: str, task_types: Sequence[str], limit: int) -> Sequence[Lease]:
-        """See the port. One round trip; ordered by (priority, id)."""
+        """See the port. One round trip unless busy sources stand in the way; ordered by (priority, id)."""
+        for _ in range(PARK_PASSES):
+            leases = await self._claim_once(worker_id, task_types, limit)
+            if leases or not await self.park():
+                return leases
+        return []
+
+    async def _claim_once(self, worker_id: str, task_types: Sequence[str], limit: int) -> Sequence[Lease]:
+        started = time.monotonic()
+        floor = self._floor if started < self._floor_until else (None, None)
+        longest = [self._settings.deadline_s(TaskType(kind)) for kind in task_types]
         for _ in range(CLAIM_TRIES):
             try:
                 async with translated():
-                    rows = await self._pool.fetch(Q.claim, worker_id, list(task_types), limit, self._lease_s)
+                    rows = await self._pool.fetch(
+                        Q.claim, worker_id, list(task_types), longest, limit, self._lease_s, *floor
+                    )
             except asyncpg.UniqueViolationError:
                 log.warning("data_job.claim.repeated", worker=worker_id)
                 continue
-            return [Lease(job_of(row), worker_id, row["lease_seq"]) for row in rows]
+            if time.monotonic() - started > SLOW_CLAIM_S and started >= self._floor_until:
+                await self._find_floor()
+            return [Lease(job, worker_id, job.lease_seq) for job in map(job_of, rows)]
         return []
 
-    async def heartbeat(self, leases: Sequence[Lease]) -> Mapping[int, JobStatus]:
-        """See the port. One statement for all."""
+    async def _find_floor(self) -> None:
+        """Dead index entries pile up before the first waiting row while an old transaction is open."""
         async with translated():
-            rows = await self._heart.fetch(Q.heartbeat, *_keys(leases), self._lease_s)
+            first = await self._pool.fetchrow(Q.first_waiting)
+        self._floor = (first["priority"], first["id"]) if first else (None, None)
+        self._floor_until = time.monotonic() + FLOOR_S
+
+    async def park(self) -> int:
+        """See the port."""
+        async with translated():
+            parked: int = await self._pool.fetchval(Q.park, PARK_ROWS)
+        return parked
+
+    async def heartbeat(self, leases: Sequence[Lease]) -> Mapping[int, JobStatus]:
+        """See the port. One statement for all; never past a job's deadline, nor long past a wish to stop it."""
+        async with translated():
+            rows = await self._pool.fetch(Q.heartbeat, *_keys(leases), self._lease_s, DEADLINE_GRACE_S, CANCEL_GRACE_S)
         return {row["id"]: JobStatus(row["status"]) for row in rows}
 
     async def look(self, leases: Sequence[Lease]) -> Mapping[int, JobStatus]:
         """See the port."""
         async with translated():
-            rows = await self._heart.fetch(Q.look, *_keys(leases))
+            rows = await self._pool.fetch(Q.look, *_keys(leases))
         return {row["id"]: JobStatus(row["status"]) for row in rows}
 
     @asynccontextmanager
@@ -123,7 +176,17 @@ class PostgresJobQueue:
             tx = PostgresJobTx(connection)
             yield tx
             held = await connection.fetchval(
-                Q.fence, lease.job.id, lease.seq, tx.records, tx.total, tx.message, self._lease_s
+                Q.fence,
+                lease.job.id,
+                lease.seq,
+                tx.records,
+                tx.total,
+                tx.message,
+                tx.phase,
+                tx.rejects,
+                _cut(tx.sample),
+                self._lease_s,
+                DEADLINE_GRACE_S,
             )
             if held is None:
                 raise LeaseLost(f"job {lease.job.id} is not ours any more, or is being stopped")
@@ -136,26 +199,13 @@ class PostgresJobQueue:
         message: str | None = None,
         error: tuple[str, str] | None = None,
         retry_after_s: float | None = None,
+        sample: str | None = None,
     ) -> bool:
-        """See the port."""
+        """See the port. Ends that are written at one time share a statement."""
         code, text = error or (None, None)
-        async with translated():
-            written = await self._pool.fetchval(
-                Q.finish,
-                lease.job.id,
-                lease.seq,
-                status,
-                message,
-                code,
-                text,
-                code not in HOPELESS,
-                retry_after_s or 0.0,
-                self._retry_s,
-                RETRY_MAX_S,
-            )
-            if written is None:
-                written = await self._pool.fetchval(Q.was_finished, lease.job.id, lease.seq)
-        return written is not None
+        return await self._ends.write(
+            End(lease.job.id, lease.seq, status, message, code, text, _cut(sample), retry_after_s or 0.0)
+        )
 
     async def cancel(self, task_id: int) -> Job:
         """See the port."""
@@ -172,9 +222,9 @@ class PostgresJobQueue:
     async def rescue(self, limit: int = 100) -> int:
         """See the port. Looks at leases only, never at what a job is."""
         async with translated():
-            rows = await self._heart.fetch(Q.rescue, limit, self._rescue_retry_s)
+            rows = await self._pool.fetch(Q.rescue, limit, self._rescue_retry_s, STOP_FORCED)
         for row in rows:
-            log.warning("data_job.lease.expired", task_id=row["id"], status=row["status"])
+            log.warning("data_job.lease.expired", task_id=row["id"], status=row["status"], code=row["error_code"])
         return len(rows)
 
     async def release(self, leases: Sequence[Lease]) -> int:
@@ -186,6 +236,31 @@ class PostgresJobQueue:
         """See the port."""
         async with translated():
             await self._pool.execute(Q.open_gate, CHANNEL, seconds)
+
+    async def pause(self, source: str, paused: bool) -> None:
+        """See the port."""
+        async with translated():
+            await self._pool.execute(Q.pause if paused else Q.resume, source)
+
+    async def sweep(self) -> int:
+        """See the port. Goes on where the last one ended."""
+        async with translated():
+            row = await self._pool.fetchrow(Q.sweep, self._swept_to, SWEPT_SOURCES)
+        self._swept_to = row["last_source"]
+        if row["mended"]:
+            log.error("data_job.sweep.mended", jobs=row["mended"])
+        return int(row["mended"])
+
+    async def prune(self) -> int:
+        """See the port. At most 1,000 of each kind."""
+        day_s = 86_400
+        kept = (self._settings.keep_completed_days * day_s, self._settings.keep_failed_days * day_s)
+        async with translated():
+            return int((await self._pool.execute(Q.prune, *kept, PRUNED_ROWS)).rpartition(" ")[2])
+
+
+def _cut(sample: str | None) -> str | None:
+    return sample[:SAMPLE_MAX].replace("\x00", "") if sample is not None else None
 
 
 def _keys(leases: Sequence[Lease]) -> tuple[list[int], list[int]]:

@@ -5,15 +5,29 @@ select pg_advisory_xact_lock(hashtextextended($1, 0))
 select * from collection_tasks where idempotency_key = $1
 
 -- name: adopt_twin
--- A person's wish brings a twin that waits for its time forward; the schedule's does not.
+-- A person's wish brings a twin that waits for its time forward; the schedule's does not. Each part by its index.
 update collection_tasks set
     scheduled_at = case when $4 then scheduled_at end,
     payload = case when $4 then payload else payload - 'scheduled' end
 where status = 'queued' and id = (
-    select id from collection_tasks
-    where status = 'queued' and task_type = $1 and source is not distinct from $2
-        and payload -> 'layer' is not distinct from $3::jsonb -> 'layer'
-    order by priority, id limit 1)
+    select twin.id from (
+        (select id, priority from collection_tasks
+         where status = 'queued' and parked is distinct from 'time' and task_type in ('collect', 'clear_data')
+            and source = $2 and task_type = $1 and payload -> 'layer' is not distinct from $3::jsonb -> 'layer'
+         order by priority, id limit 1)
+        union all
+        (select id, priority from collection_tasks
+         where status = 'queued' and parked = 'time'
+            and source = $2 and task_type = $1 and payload -> 'layer' is not distinct from $3::jsonb -> 'layer'
+         order by priority, id limit 1)
+        union all
+        (select id, priority from collection_tasks
+         where status = 'queued' and parked is null and task_type in ('clear_cache', 'earth_refresh')
+            and source is not distinct from $2 and task_type = $1
+            and payload -> 'layer' is not distinct from $3::jsonb -> 'layer'
+         order by priority, id limit 1)
+    ) twin
+    order by twin.priority, twin.id limit 1)
 returning *
 
 -- name: insert_job
@@ -22,21 +36,34 @@ values ($1, $2, $3, $4, $5)
 returning *
 
 -- name: claim
-select * from planet_claim_jobs($1, $2, $3, make_interval(secs => $4)) order by priority, id
+select * from planet_claim_jobs($1, $2, $3, $4, make_interval(secs => $5), $6, $7) order by priority, id
 
--- name: heartbeat
-update collection_tasks task set
-    lease_until = clock_timestamp() + make_interval(secs => $3),
-    heartbeat_at = clock_timestamp()
-from unnest($1::bigint[], $2::bigint[]) as mine (id, seq)
-where task.id = mine.id and task.lease_seq = mine.seq and task.status in ('running', 'cancelling')
-returning task.id, task.status
+-- name: park
+select planet_park_jobs($1)
+
+-- name: first_waiting
+select priority, id from collection_tasks
+where status = 'queued' and parked is null and task_type in ('collect', 'clear_data')
+order by priority, id limit 1
 
 -- name: look
 select task.id, task.status
 from collection_tasks task
 join unnest($1::bigint[], $2::bigint[]) as mine (id, seq) on task.id = mine.id and task.lease_seq = mine.seq
 where task.status in ('running', 'cancelling')
+
+-- name: heartbeat
+-- Not past the job's deadline, and a job that does not stop when asked is let go after a while: the rescue ends it.
+update collection_tasks task set
+    lease_until = least(clock_timestamp() + make_interval(secs => $3),
+        task.deadline_at + make_interval(secs => $4),
+        case when task.status = 'cancelling' then task.cancel_requested_at + make_interval(secs => $5) end),
+    heartbeat_at = clock_timestamp()
+from unnest($1::bigint[], $2::bigint[]) as mine (id, seq)
+where task.id = mine.id and task.lease_seq = mine.seq and task.status in ('running', 'cancelling')
+    -- A beat that a crash of the server forgets costs nothing, so its commit waits for no disk.
+    and (select set_config('synchronous_commit', 'off', true)) is not null
+returning task.id, task.status
 
 -- name: fence
 -- The last statement of every batch: it holds the row only until the commit, so a cancel waits milliseconds.
@@ -47,41 +74,14 @@ update collection_tasks set
     progress = case when coalesce($4, records_total) > 0
         then least(1.0, (records_processed + $3)::double precision / coalesce($4, records_total)) else progress end,
     message = coalesce($5, message),
-    lease_until = clock_timestamp() + make_interval(secs => $6),
+    phase = coalesce($6, phase),
+    batches = batches + 1,
+    rejects = rejects + $7,
+    sample = coalesce(sample, $8),
+    lease_until = least(clock_timestamp() + make_interval(secs => $9), deadline_at + make_interval(secs => $10)),
     heartbeat_at = clock_timestamp()
 where id = $1 and lease_seq = $2 and status = 'running'
 returning id
-
--- name: finish
-with ending as (
-    select id, attempts, case
-            when $3 = 'failed' and status = 'cancelling' then 'cancelled'
-            when $3 = 'failed' and $7 and attempts < max_attempts then 'queued'
-            else $3
-        end as status
-    from collection_tasks
-    where id = $1 and lease_seq = $2 and status in ('running', 'cancelling')
-    for update
-)
-update collection_tasks task set
-    status = ending.status,
-    progress = case ending.status when 'completed' then 1 else task.progress end,
-    message = coalesce($4, task.message),
-    error_code = case when ending.status in ('failed', 'queued') then $5 end,
-    error = case when ending.status in ('failed', 'queued') then $6 end,
-    worker_id = case when ending.status <> 'queued' then task.worker_id end,
-    lease_until = null,
-    scheduled_at = case when ending.status = 'queued' then clock_timestamp() + make_interval(secs => greatest($8,
-        least($10::double precision, $9::double precision * power(2, least(ending.attempts - 1, 30)))
-        * (0.75 + random() * 0.5))) else task.scheduled_at end,
-    finished_at = case when ending.status <> 'queued' then clock_timestamp() end
-from ending
-where task.id = ending.id
-returning task.status
-
--- name: was_finished
--- Leaving a lease by rescue or release raises lease_seq; by finish it does not.
-select id from collection_tasks where id = $1 and lease_seq = $2 and status not in ('running', 'cancelling')
 
 -- name: cancel
 update collection_tasks set
@@ -107,10 +107,15 @@ update collection_tasks task set
         when task.status = 'cancelling' then 'cancelled'
         when task.attempts >= task.max_attempts then 'failed'
         else 'queued' end,
-    error_code = case when task.status = 'running' then 'worker_lost' end,
-    error = case when task.status = 'running' then 'the worker stopped answering while it ran this job' end,
+    error_code = case when task.status = 'running' then
+        case when task.deadline_at <= clock_timestamp() then 'deadline_exceeded' else 'worker_lost' end end,
+    error = case when task.status = 'running' then
+        case when task.deadline_at <= clock_timestamp() then 'the job ran longer than its type may'
+            else 'the worker stopped answering while it ran this job' end end,
+    message = case when task.status = 'cancelling' then coalesce(task.message, $3) else task.message end,
     lease_seq = task.lease_seq + 1,
     lease_until = null,
+    deadline_at = null,
     worker_id = case when task.status = 'running' and task.attempts < task.max_attempts then null
         else task.worker_id end,
     scheduled_at = case when task.status = 'running' and task.attempts < task.max_attempts
@@ -120,7 +125,7 @@ update collection_tasks task set
         then clock_timestamp() end
 from lost
 where task.id = lost.id
-returning task.id, task.status
+returning task.id, task.status, task.error_code
 
 -- name: release
 update collection_tasks task set
@@ -128,6 +133,7 @@ update collection_tasks task set
     attempts = case task.status when 'cancelling' then task.attempts else greatest(task.attempts - 1, 0) end,
     lease_seq = task.lease_seq + 1,
     lease_until = null,
+    deadline_at = null,
     worker_id = case task.status when 'cancelling' then task.worker_id end,
     started_at = case task.status when 'cancelling' then task.started_at end,
     finished_at = case task.status when 'cancelling' then clock_timestamp() end
@@ -140,3 +146,25 @@ insert into wakeup_gates (channel, open_until)
 values ($1, clock_timestamp() + make_interval(secs => $2))
 on conflict (channel) do update set open_until = excluded.open_until
 where wakeup_gates.open_until < excluded.open_until
+
+-- name: pause
+insert into paused_sources (source) values ($1) on conflict do nothing
+
+-- name: resume
+delete from paused_sources where source = $1
+
+-- name: sweep
+select last_source, mended from planet_sweep_jobs($1, $2)
+
+-- name: prune
+-- Oldest first and a few at a time; by the index, so that nothing waits behind a long delete.
+with old as (
+    (select id from collection_tasks
+     where status = 'completed' and finished_at < now() - make_interval(secs => $1)
+     order by finished_at limit $3)
+    union all
+    (select id from collection_tasks
+     where status in ('failed', 'cancelled') and finished_at < now() - make_interval(secs => $2)
+     order by finished_at limit $3)
+)
+delete from collection_tasks task using old where task.id = old.id

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from operator import itemgetter
 from typing import Any
 
 from planetwire.model import Job, JobStatus, TaskType
 
 _COLUMNS = tuple(field.name for field in fields(Job))
+_values = itemgetter(*_COLUMNS)
+_TYPE, _STATUS = _COLUMNS.index("task_type"), _COLUMNS.index("status")
+_TYPES = {kind.value: kind for kind in TaskType}
+_STATUSES = {status.value: status for status in JobStatus}
 
 
 def job_of(row: Mapping[str, Any]) -> Job:
     """The row's contract columns; columns of later schemas are ignored."""
-    values = {column: row[column] for column in _COLUMNS}
-    values["task_type"] = TaskType(values["task_type"])
-    values["status"] = JobStatus(values["status"])
-    return Job(**values)
+    values = list(_values(row))
+    values[_TYPE] = _TYPES[values[_TYPE]]
+    values[_STATUS] = _STATUSES[values[_STATUS]]
+    return Job(*values)

@@ -14,10 +14,11 @@ from planetwire.model import JobStatus, Lease
 log = get_logger()
 
 Handler: TypeAlias = Callable[[Lease], Awaitable[str | None]]
-Reason: TypeAlias = Literal["cancel", "lost", "stop"]
+Reason: TypeAlias = Literal["cancel", "lost", "stop", "deadline"]
 Phase: TypeAlias = Literal["new", "handling", "ending"]
 
 STOPPED = "stopped; committed batches are kept"
+DEADLINE = ("deadline_exceeded", "the job ran longer than its type may")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +29,21 @@ class Outcome:
     message: str | None = None
     error: tuple[str, str] | None = None
     retry_after_s: float | None = None
+    sample: str | None = None
     release: bool = False
 
 
 class Running:
-    """A claimed job. Its coroutine is interrupted only while the handler runs, never while its end is written."""
+    """A claimed job. Its coroutine is interrupted only while the handler runs, never while its end is written.
 
-    def __init__(self, lease: Lease) -> None:
+    `ends_at`: its deadline by the worker's monotonic clock.
+    """
+
+    __slots__ = ("_phase", "_reason", "ends_at", "lease", "task")
+
+    def __init__(self, lease: Lease, ends_at: float) -> None:
         self.lease = lease
+        self.ends_at = ends_at
         self.task: asyncio.Task[None] | None = None
         self._phase: Phase = "new"
         self._reason: Reason | None = None
@@ -60,8 +68,8 @@ class Running:
             # Being stopped, or taken by a rescue: finishing writes only in the first case.
             return Outcome(JobStatus.CANCELLED, STOPPED)
         except PlanetwireError as error:
-            retry_after_s = error.retry_after_s if isinstance(error, FeedError) else None
-            return Outcome(JobStatus.FAILED, error=(error.code, error.message), retry_after_s=retry_after_s)
+            after_s, sample = (error.retry_after_s, error.sample) if isinstance(error, FeedError) else (None, None)
+            return Outcome(JobStatus.FAILED, error=(error.code, error.message), retry_after_s=after_s, sample=sample)
         except Exception as error:
             log.exception("data_job.handler.crashed", task_id=self.lease.job.id)
             return Outcome(JobStatus.FAILED, error=("internal", repr(error)))
@@ -75,5 +83,7 @@ class Running:
             return Outcome(None)
         if self._reason == "stop":
             return Outcome(None, release=True)
+        if self._reason == "deadline":
+            return Outcome(JobStatus.FAILED, error=DEADLINE)
         # Nobody here asked for it: giving it back uncounted could go on for ever.
         return Outcome(JobStatus.FAILED, error=("interrupted", "the job was interrupted"))

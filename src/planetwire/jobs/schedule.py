@@ -21,6 +21,7 @@ log = get_logger()
 
 POLL_S = 1.0
 LATE_S = 60.0  # with `skip`, what is later than this was missed
+PRUNED_ROWS = 100  # with every step that fired: more go than come
 
 
 class Schedule:
@@ -54,6 +55,8 @@ class Schedule:
                 self._refuse(due.source, error.message)
                 continue
             new += await self._book.settle(due, then)
+        if new:
+            await self._book.prune(PRUNED_ROWS)
         return new
 
     def _refuse(self, source: str, why: str) -> None:

@@ -37,5 +37,5 @@ class ClearDataTask:
     async def _chunk(self, lease: Lease, table: str, source: str, total: int) -> int:
         async with self.queue.batch(lease) as tx:
             gone = await self.facts.clear_chunk(tx, table, source, self.chunk_rows)
-            tx.progress(gone, total=total)
+            tx.progress(gone, total=total, phase="clear" if table == FACT_TABLE else "clear_derived")
         return gone

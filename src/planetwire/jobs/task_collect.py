@@ -56,7 +56,14 @@ class CollectTask:
         for attempt in range(1, BATCH_TRIES + 1):
             try:
                 async with self.queue.batch(lease) as tx:
-                    tx.progress(len(batch.facts), total=batch.total_hint, message=batch.message)
+                    tx.progress(
+                        len(batch.facts),
+                        total=batch.total_hint,
+                        message=batch.message,
+                        phase="write",
+                        rejects=len(batch.rejects),
+                        sample=batch.rejects[0].sample if batch.rejects else None,
+                    )
                     await self.facts.upsert(tx, source, batch, lease.job.id)
                 return
             except BackendError as error:

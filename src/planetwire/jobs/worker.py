@@ -1,4 +1,4 @@
-"""Runs jobs: claims, heartbeats, notices cancels, rescues what others lost, stops softly.
+"""Runs jobs: claims, starts, notices cancels, writes how they end, stops softly. Leases are the heart's.
 
 The row is the truth. Cancelling the coroutine is only the fast way to make it stop; a coroutine that does not
 stop cannot commit, because every batch checks its lease.
@@ -7,11 +7,13 @@ stop cannot commit, because every batch checks its lease.
 from __future__ import annotations
 
 import asyncio
-import random
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 
+from planetwire.ending import end_all
 from planetwire.errors import BackendError
+from planetwire.jobs.heart import Heart, HeartThread, OpenQueue
 from planetwire.jobs.running import Handler, Outcome, Running
 from planetwire.log import get_logger
 from planetwire.model import JobStatus, Lease, TaskType
@@ -21,7 +23,8 @@ from planetwire.settings import JobSettings
 log = get_logger()
 
 LOOK_S = 1.0  # a cancel is seen within two seconds also when no doorbell rings
-RESCUE_S = 2.0  # lease 30 s + rescue + first back-off 1 s + poll 1 s stays below lease + 5 s
+LOOK_LEAST_S = 0.2  # jobs that end ring too; not every ring is a cancel
+CLAIM_MOST = 200  # at once, so that some run and end while the next are claimed
 GATE_S = 10.0  # how long writers are asked to ring while we are idle
 FINISH_TRIES = 8  # about a lease; after that another worker's rescue ends the job
 FINISH_DELAY_MAX_S = 5.0
@@ -29,7 +32,10 @@ DRAIN_S = 10.0  # what running jobs get to end by themselves when we are told to
 
 
 class Worker:
-    """Runs up to `settings.concurrency` jobs of the task types it has handlers for, until stopped."""
+    """Runs up to `settings.concurrency` jobs of the task types it has handlers for, until stopped.
+
+    `heart` opens the queue that heartbeats use, in a thread of its own; without it they share our loop and queue.
+    """
 
     def __init__(
         self,
@@ -40,6 +46,7 @@ class Worker:
         settings: JobSettings,
         clock: Clock,
         *,
+        heart: OpenQueue | None = None,
         drain_s: float = DRAIN_S,
         worker_id: str | None = None,
     ) -> None:
@@ -50,11 +57,12 @@ class Worker:
         self._wakeup = wakeup
         self._settings = settings
         self._clock = clock
+        self._open_heart = heart
         self._drain_s = drain_s
         self._running: dict[int, Running] = {}
         self._stopping = False
         self._gate_s = max(GATE_S, 2 * settings.poll_s)
-        self._gate_until = clock.monotonic()
+        self._gate_until = self._looked_at = clock.monotonic()
 
     def stop(self) -> None:
         """Claim nothing more; `run` returns when the running jobs ended or were given back."""
@@ -63,19 +71,35 @@ class Worker:
 
     async def run(self) -> None:
         """Work until `stop` or cancellation. Heartbeats last until the last job has ended."""
-        loops = [
-            asyncio.create_task(self._forever("heartbeat", self._settings.heartbeat_s, self._beat)),
-            asyncio.create_task(self._forever("rescue", RESCUE_S, self._rescue)),
-        ]
-        try:
-            while not self._stopping:
-                await self._turn()
-            await self._drain()
-        finally:
-            await self._end_all()
-            for loop in loops:
-                loop.cancel()
-            await asyncio.gather(*loops, return_exceptions=True)
+        async with AsyncExitStack() as stack:
+            await self._start_heart(stack)
+            try:
+                while not self._stopping:
+                    await self._turn()
+                await self._drain()
+            finally:
+                await self._end_all()
+
+    async def _start_heart(self, stack: AsyncExitStack) -> None:
+        loop = asyncio.get_running_loop()
+        if self._open_heart is None:
+            beating = asyncio.create_task(self._heart(self._queue, _call).run())
+            stack.push_async_callback(end_all, [beating])
+            return
+        thread = HeartThread(self._open_heart, lambda queue: self._heart(queue, loop.call_soon_threadsafe))
+        stack.push_async_callback(thread.stop)
+        await thread.start()
+
+    def _heart(self, queue: JobQueue, post: Callable[..., object]) -> Heart:
+        """`post` calls a function of ours in our loop."""
+        return Heart(
+            queue,
+            self._leases,
+            lambda leases, owned: post(self._heed, leases, owned),
+            lambda: post(self._wakeup.ring),
+            self._settings.heartbeat_s,
+            self._clock,
+        )
 
     # --- the main loop
 
@@ -88,7 +112,8 @@ class Worker:
         except BackendError as error:
             log.warning("data_job.claim.failed", worker=self.worker_id, error=error.message)
         timeout_s = min(self._settings.poll_s, LOOK_S) if self._running else self._settings.poll_s
-        await self._wakeup.wait(timeout_s)
+        if await self._wakeup.wait(timeout_s) and self._running:
+            self._looked_at = min(self._looked_at, self._clock.monotonic() - LOOK_S + LOOK_LEAST_S)
 
     async def _claim(self) -> bool:
         """True when there may be more to claim at once."""
@@ -96,13 +121,14 @@ class Worker:
         if free <= 0 or self._stopping:
             return False
         # Shielded: a claim that was committed must reach `_start` or `release`, whoever cancels us.
-        leases = await _finish_first(self._queue.claim(self.worker_id, list(self._handlers), free), self._give_back)
+        claim = self._queue.claim(self.worker_id, list(self._handlers), min(free, CLAIM_MOST))
+        leases = await _finish_first(claim, self._give_back)
         if self._stopping:
             await self._give_back(leases)
             return False
         for lease in leases:
             self._start(lease)
-        return bool(leases) or await self._open_gate()
+        return bool(leases) or await self._upkeep.park() > 0 or await self._open_gate()
 
     async def _give_back(self, leases: Sequence[Lease]) -> None:
         if leases:
@@ -120,7 +146,8 @@ class Worker:
         return left_s <= 0
 
     def _start(self, lease: Lease) -> None:
-        entry = self._running[lease.job.id] = Running(lease)
+        ends_at = self._clock.monotonic() + self._settings.deadline_s(lease.job.task_type)
+        entry = self._running[lease.job.id] = Running(lease, ends_at)
         entry.task = asyncio.create_task(self._work(entry), name=f"job-{lease.job.id}")
         entry.task.add_done_callback(lambda _: self._ended(entry))
 
@@ -162,20 +189,27 @@ class Worker:
             message=outcome.message,
             error=outcome.error,
             retry_after_s=outcome.retry_after_s,
+            sample=outcome.sample,
         )
         return outcome.status.value if written else "lost"
 
-    # --- what goes on beside
+    # --- what becomes of leases
+
+    def _leases(self) -> list[Lease]:
+        """May be called from the heart's thread."""
+        return [entry.lease for entry in list(self._running.values())]
 
     async def _look(self) -> None:
-        leases = [entry.lease for entry in self._running.values()]
-        if leases:
-            self._heed(leases, await self._upkeep.look(leases))
-
-    async def _beat(self) -> None:
-        leases = [entry.lease for entry in self._running.values()]
-        if leases:
-            self._heed(leases, await self._queue.heartbeat(leases))
+        """At most every second, a moment after a ring: what rang may have been a cancel."""
+        now = self._clock.monotonic()
+        if not self._running or now - self._looked_at < LOOK_S:
+            return
+        self._looked_at = now
+        for entry in self._running.values():
+            if now >= entry.ends_at:
+                entry.end("deadline")
+        leases = self._leases()
+        self._heed(leases, await self._upkeep.look(leases))
 
     def _heed(self, leases: Sequence[Lease], owned: Mapping[int, JobStatus]) -> None:
         for lease in leases:
@@ -187,21 +221,6 @@ class Worker:
                 entry.end("lost")
             elif status is JobStatus.CANCELLING:
                 entry.end("cancel")
-
-    async def _rescue(self) -> None:
-        if await self._queue.rescue():
-            self._wakeup.ring()
-
-    async def _forever(self, what: str, period_s: float, step: Callable[[], Awaitable[None]]) -> None:
-        """Each `period_s` ± 20 %; a failing step is logged and does not end the loop."""
-        while True:
-            await self._clock.sleep(period_s * random.uniform(0.8, 1.2))
-            try:
-                await step()
-            except BackendError as error:
-                log.warning("data_job.upkeep.failed", what=what, error=error.message)
-            except Exception:
-                log.exception("data_job.upkeep.crashed", what=what)
 
     # --- the end
 
@@ -217,6 +236,10 @@ class Worker:
         for entry in self._running.values():
             entry.end("stop")
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _call(function: Callable[..., object], *arguments: object) -> None:
+    function(*arguments)
 
 
 async def _finish_first(

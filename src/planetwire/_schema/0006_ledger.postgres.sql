@@ -1,0 +1,345 @@
+-- The ledger's cost must not depend on how many jobs wait. Rows that cannot run are taken out of the claim's index:
+-- `parked` is 'time' until `scheduled_at` has come, 'source' while the source is busy or paused.
+alter table collection_tasks
+    add column parked text check (parked in ('source', 'time')),
+    add column phase text,
+    add column batches integer not null default 0 check (batches >= 0),
+    add column rejects bigint not null default 0 check (rejects >= 0),
+    add column sample text,
+    add column deadline_at timestamptz,
+    add column retried_as bigint;
+
+update collection_tasks set parked = 'time' where status = 'queued' and scheduled_at > clock_timestamp();
+
+-- No write job of such a source starts; running ones go on, new ones are accepted.
+create table paused_sources (
+    source text primary key check (source <> ''),
+    paused_at timestamptz not null default clock_timestamp()
+);
+
+drop index collection_tasks_claim, collection_tasks_heads, collection_tasks_keyless;
+drop index collection_tasks_by_status, collection_tasks_by_source, collection_tasks_finished;
+create index collection_tasks_claim on collection_tasks (priority, id) include (source)
+    where status = 'queued' and parked is null and task_type in ('collect', 'clear_data');
+create index collection_tasks_keyless on collection_tasks (priority, id)
+    where status = 'queued' and parked is null and task_type in ('clear_cache', 'earth_refresh');
+create index collection_tasks_heads on collection_tasks (source, priority, id)
+    where status = 'queued' and parked is distinct from 'time' and task_type in ('collect', 'clear_data');
+create index collection_tasks_due on collection_tasks (scheduled_at) where status = 'queued' and parked = 'time';
+create index collection_tasks_waiting on collection_tasks (source, task_type)
+    where status = 'queued' and parked = 'time';
+create index collection_tasks_parked on collection_tasks (id) where status = 'queued' and parked = 'source';
+create index collection_tasks_completed on collection_tasks (finished_at) where status = 'completed';
+create index collection_tasks_unlucky_at on collection_tasks (finished_at) where status in ('failed', 'cancelled');
+create index collection_tasks_ended_source on collection_tasks (source, id) where finished_at is not null;
+create index collection_tasks_unlucky on collection_tasks (status, id) where status in ('failed', 'cancelled');
+create index collection_tasks_dead on collection_tasks (id) where status = 'failed' and retried_as is null;
+
+-- One place decides who waits for the clock, whoever writes `scheduled_at`.
+create function planet_park_until_due() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    new.parked := case when new.scheduled_at > clock_timestamp() then 'time' end;
+    return new;
+end $$;
+create trigger collection_tasks_scheduled_new before insert on collection_tasks
+    for each row when (new.scheduled_at is not null or new.parked is not null)
+    execute function planet_park_until_due();
+create trigger collection_tasks_scheduled before update of scheduled_at on collection_tasks
+    for each row when (new.scheduled_at is distinct from old.scheduled_at)
+    execute function planet_park_until_due();
+
+-- Lets the next in line of a source be seen again. Any row of the source will do, since a claim always takes the
+-- true head; rows that somebody else holds are passed, so that two wakers cannot wait for each other.
+create function planet_wake_source(key text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off as $$
+begin
+    update public.collection_tasks task set parked = null
+    where task.parked = 'source' and task.status = 'queued' and task.id = (
+        select head.id from public.collection_tasks head
+        where head.source = key and head.status = 'queued' and head.parked is distinct from 'time'
+            and head.task_type in ('collect', 'clear_data')
+        order by head.priority, head.id
+        limit 1
+        for update skip locked);
+end $$;
+
+-- A statement of its own, after the row has changed: whoever parked rows of the source meanwhile held the running
+-- row until then, so what was parked is seen here. Held by a trigger and not by the callers, so that a repair by
+-- hand wakes the source too.
+create function planet_wake_after() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    perform public.planet_wake_source(old.source);
+    return null;
+end $$;
+create trigger collection_tasks_wake_changed after update of status, source, task_type, scheduled_at
+    on collection_tasks for each row
+    when (old.task_type in ('collect', 'clear_data') and (
+        old.status in ('running', 'cancelling') and new.status not in ('running', 'cancelling')
+        or old.status = 'queued' and (
+            new.status not in ('queued', 'running')
+            or new.source is distinct from old.source
+            or new.task_type is distinct from old.task_type
+            or new.parked = 'time')))
+    execute function planet_wake_after();
+create trigger collection_tasks_wake_deleted after delete on collection_tasks for each row
+    when (old.task_type in ('collect', 'clear_data') and old.status in ('queued', 'running', 'cancelling'))
+    execute function planet_wake_after();
+create trigger paused_sources_wake after delete on paused_sources for each row
+    execute function planet_wake_after();
+create trigger paused_sources_ring after delete on paused_sources for each statement
+    execute function planet_ring_tasks();
+
+-- Takes up to `span` rows at the front out of the claim's index, those whose source is busy or paused; how many.
+-- The running (or pausing) row is held meanwhile: whoever ends it waits, and then finds what was parked here.
+create function planet_park_jobs(span integer) returns integer
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+    parked_now integer;
+begin
+    with front as materialized (
+        select task.id, task.source from public.collection_tasks task
+        where task.status = 'queued' and task.parked is null and task.task_type in ('collect', 'clear_data')
+        order by task.priority, task.id
+        limit span
+    ), names as materialized (
+        select distinct front.source from front
+    ), busy as materialized (
+        select run.source from names join public.collection_tasks run on run.source = names.source
+        where run.status in ('running', 'cancelling') and run.task_type in ('collect', 'clear_data')
+        for share of run skip locked
+    ), paused as materialized (
+        select pause.source from names join public.paused_sources pause on pause.source = names.source
+        for share of pause skip locked
+    ), held as materialized (
+        select busy.source from busy union select paused.source from paused
+    ), chosen as (
+        select task.id from front
+        join held on held.source = front.source
+        join public.collection_tasks task on task.id = front.id
+        where task.status = 'queued' and task.parked is null
+        for update of task skip locked
+    )
+    update public.collection_tasks task set parked = 'source'
+    from chosen where task.id = chosen.id;
+    get diagnostics parked_now = row_count;
+    return parked_now;
+end $$;
+
+-- Belt and braces: lets the head of every free source be seen again that nobody sees. Looks at up to `most` sources
+-- after `beyond`; gives the last one looked at and how many were mended, which must be 0.
+create function planet_sweep_jobs(beyond text, most integer, out last_source text, out mended integer)
+language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+    key text := coalesce(beyond, '');
+begin
+    mended := 0;
+    for step in 1 .. most loop
+        select task.source into key from public.collection_tasks task
+        where task.source > key and task.status = 'queued' and task.parked is distinct from 'time'
+            and task.task_type in ('collect', 'clear_data')
+        order by task.source limit 1;
+        exit when key is null;
+        last_source := key;
+        continue when exists (
+            select from public.collection_tasks run
+            where run.source = key and run.status in ('running', 'cancelling')
+                and run.task_type in ('collect', 'clear_data'));
+        continue when exists (select from public.paused_sources pause where pause.source = key);
+        continue when exists (
+            select from public.collection_tasks seen
+            where seen.source = key and seen.status = 'queued' and seen.parked is null
+                and seen.task_type in ('collect', 'clear_data'));
+        if pg_try_advisory_xact_lock(hashtextextended('planet_source:' || key, 0)) then
+            -- Once more, since a claim of the source may have committed between the looks above.
+            if not exists (
+                select from public.collection_tasks task
+                where task.source = key and task.task_type in ('collect', 'clear_data')
+                    and (task.status in ('running', 'cancelling') or task.status = 'queued' and task.parked is null))
+            then
+                perform public.planet_wake_source(key);
+                mended := mended + 1;
+            end if;
+        end if;
+    end loop;
+end $$;
+
+-- What a job that ends in `wanted` becomes: a failure is tried again while attempts remain and trying can help, and
+-- a job that was being stopped is stopped whatever became of it, unless it was through already.
+create function planet_end_status(wanted text, again boolean, status text, attempts integer, max_attempts integer)
+returns text language sql immutable as $$
+    select case
+        when wanted = 'failed' and status = 'cancelling' then 'cancelled'
+        when wanted = 'failed' and again and attempts < max_attempts then 'queued'
+        else wanted
+    end
+$$;
+
+drop function planet_claim_jobs(text, text[], integer, interval);
+
+-- Claims up to `most` jobs for one worker: the heads of free sources, and jobs without a key, by (priority, id).
+-- `deadlines` holds the longest run of each of `types`. `floor_*`: nothing waits before this place; while an old
+-- transaction keeps dead index entries alive, they are not stepped over again at every claim.
+--
+-- Right because: a claimer holds the source's advisory lock from before it reads the head until it commits, and
+-- each statement of the function has its own snapshot, so the head is read after every earlier claim of the source
+-- is visible. A head that somebody has locked is left alone together with its source: the next in line must not
+-- pass it. Only the front of the queue is looked at; whoever gets nothing parks what stands there in the way.
+create function planet_claim_jobs(
+    worker text, types text[], deadlines double precision[], most integer, lease interval,
+    floor_priority integer, floor_id bigint
+) returns setof collection_tasks
+language plpgsql
+    -- The ledger grows faster than its statistics: a plan made for an empty table must not outlive it.
+    set search_path = pg_catalog, pg_temp
+    set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+    span constant integer := least(1000, greatest(64, most));
+    at constant timestamptz := clock_timestamp();  -- a value, so that an index can be asked for it
+    waiting record;
+    seen text[] := '{}';
+    taken text[] := '{}';
+begin
+    if exists (
+        select from public.collection_tasks task
+        where task.status = 'queued' and task.parked = 'time' and task.scheduled_at <= at
+    ) then
+        update public.collection_tasks task set parked = null
+        from (
+            select due.id from public.collection_tasks due
+            where due.status = 'queued' and due.parked = 'time' and due.scheduled_at <= at
+            order by due.scheduled_at
+            limit 1000
+            for update skip locked
+        ) due
+        where task.id = due.id;
+    end if;
+
+    for waiting in
+        select task.source from public.collection_tasks task
+        where task.status = 'queued' and task.parked is null and task.task_type in ('collect', 'clear_data')
+            and (task.priority, task.id) >= (coalesce(floor_priority, -2147483648), coalesce(floor_id, 0))
+        order by task.priority, task.id
+        limit span
+    loop
+        exit when cardinality(taken) >= most;
+        continue when waiting.source = any (seen);
+        seen := seen || waiting.source;
+        continue when exists (
+            select from public.collection_tasks busy
+            where busy.source = waiting.source and busy.status in ('running', 'cancelling')
+                and busy.task_type in ('collect', 'clear_data')
+        ) or exists (select from public.paused_sources pause where pause.source = waiting.source);
+        if pg_try_advisory_xact_lock(hashtextextended('planet_source:' || waiting.source, 0)) then
+            taken := taken || waiting.source;
+        end if;
+    end loop;
+
+    return query
+    with heads as (
+        select head.id, head.priority
+        from unnest(taken) as free (source)
+        cross join lateral (
+            select task.id, task.priority, task.task_type from public.collection_tasks task
+            where task.source = free.source and task.status = 'queued' and task.parked is distinct from 'time'
+                and task.task_type in ('collect', 'clear_data')
+            order by task.priority, task.id limit 1
+        ) head
+        where head.task_type = any (types)
+            and not exists (
+                select from public.collection_tasks busy
+                where busy.source = free.source and busy.status in ('running', 'cancelling')
+                    and busy.task_type in ('collect', 'clear_data'))
+    ), keyless as (
+        select task.id, task.priority from public.collection_tasks task
+        where task.status = 'queued' and task.parked is null and task.task_type in ('clear_cache', 'earth_refresh')
+            and task.task_type = any (types)
+        order by task.priority, task.id
+        limit most
+        for update skip locked
+    ), picked as (
+        select task.id from public.collection_tasks task
+        where task.status = 'queued' and task.id in (
+            select candidate.id
+            from (select * from heads union all select * from keyless) candidate
+            order by candidate.priority, candidate.id
+            limit most)
+        for update skip locked
+    )
+    update public.collection_tasks task set
+        status = 'running',
+        parked = null,
+        worker_id = worker,
+        attempts = task.attempts + 1,
+        lease_seq = task.lease_seq + 1,
+        lease_until = clock_timestamp() + lease,
+        heartbeat_at = clock_timestamp(),
+        started_at = clock_timestamp(),
+        deadline_at = clock_timestamp()
+            + make_interval(secs => deadlines[array_position(types, task.task_type)]),
+        finished_at = null,
+        message = null,
+        phase = case task.task_type when 'collect' then 'fetch' when 'clear_data' then 'clear' else 'hint' end,
+        sample = null,
+        -- A clearing goes on where it was; a collection starts over.
+        progress = case task.task_type when 'clear_data' then task.progress else 0 end,
+        records_processed = case task.task_type when 'clear_data' then task.records_processed else 0 end,
+        records_total = case task.task_type when 'clear_data' then task.records_total end,
+        batches = case task.task_type when 'clear_data' then task.batches else 0 end,
+        rejects = 0
+    from picked
+    where task.id = picked.id
+    returning task.*;
+end $$;
+
+-- One page of the ledger, newest first, each filter by its own index: the plan is made for the values at hand.
+create function planet_job_page(wanted_status text, wanted_source text, before_id bigint, most integer)
+returns setof collection_tasks
+language plpgsql stable
+    -- In the order of an index, never all of a filter's rows to be sorted for a page of them.
+    set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan
+    set enable_sort = off set enable_bitmapscan = off set enable_seqscan = off as $$
+begin
+    if wanted_source is not null and (wanted_status is null or wanted_status in ('queued', 'running', 'cancelling')) then
+        return query
+        select page.* from (
+            (select task.* from public.collection_tasks task
+             where task.source = wanted_source and task.finished_at is not null and wanted_status is null
+                and (before_id is null or task.id < before_id)
+             order by task.id desc limit most)
+            union all
+            (select task.* from public.collection_tasks task
+             where task.source = wanted_source and task.status in ('running', 'cancelling')
+                and (wanted_status is null or task.status = wanted_status)
+                and (before_id is null or task.id < before_id)
+             order by task.id desc limit most)
+            union all
+            -- `+ 0`: what the source has waiting is found by the source, and then sorted.
+            (select waiting.* from (
+                select task.* from public.collection_tasks task
+                where task.source = wanted_source and task.status = 'queued'
+                    and task.parked is distinct from 'time' and task.task_type in ('collect', 'clear_data')
+                union all
+                select task.* from public.collection_tasks task
+                where task.source = wanted_source and task.status = 'queued' and task.parked = 'time'
+                union all
+                select task.* from public.collection_tasks task
+                where task.source = wanted_source and task.status = 'queued' and task.parked is null
+                    and task.task_type in ('clear_cache', 'earth_refresh')
+             ) waiting
+             where (wanted_status is null or wanted_status = 'queued') and (before_id is null or waiting.id < before_id)
+             order by waiting.id + 0 desc limit most)
+        ) page
+        order by page.id desc limit most;
+    else
+        return query
+        select task.* from public.collection_tasks task
+        where (wanted_status is null or task.status = wanted_status)
+            and (wanted_source is null or task.source = wanted_source)
+            and (wanted_status is null or wanted_status not in ('completed', 'failed', 'cancelled')
+                or task.finished_at is not null)
+            and (before_id is null or task.id < before_id)
+        order by task.id desc limit most;
+    end if;
+end $$;
