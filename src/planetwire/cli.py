@@ -214,6 +214,15 @@ def doctor(as_json: AsJson = False) -> None:
             raise typer.Exit(1)
 
 
+@app.command()
+def sources(as_json: AsJson = False) -> None:
+    """What runs when, and how the last run of each source ended."""
+    from planetwire.supervise import sources_cli
+
+    with _settings("sources") as settings:
+        typer.echo(sources_cli.listing(settings, as_json=as_json))
+
+
 jobs = typer.Typer(help="The job ledger.", no_args_is_help=True)
 app.add_typer(jobs, name="jobs")
 

@@ -447,6 +447,17 @@ async def open_ledger(settings: Settings, dsn: str) -> AsyncIterator[Ledger]:
         yield Ledger(queue, PostgresJobBoard(pool, queue))
 
 
+async def source_records(settings: Settings, dsn: str | None) -> list[Json]:
+    """What `GET /api/v1/sources` lists, in name order; without a database the observation feeds alone."""
+    names = list(observation_feeds()) if settings.terminal else []
+    records = FeedStates(settings.data_dir / "feeds").runs(names)
+    if dsn is not None:
+        async with AsyncExitStack() as stack:
+            pool = await _pool(stack, dsn, "cli", 2)
+            records += await PostgresSourceStore(pool, source_defaults(settings)).list()
+    return sorted(records, key=lambda record: str(record["source"]))
+
+
 async def examine_database(dsn: str) -> list[Json]:
     """The database's part of the diagnostic. Raises BackendError."""
     connection = await connect(dsn, application="doctor")

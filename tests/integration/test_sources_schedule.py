@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from planetwire.collect.feeds import source_defaults
 from planetwire.errors import InputError, NotFound
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.model import SourceDefaults
 from planetwire.postgres import Pool
+from planetwire.settings import Settings
+from planetwire.wiring import source_records
 
 KNOWN = [
     SourceDefaults("alpha", 600, 60),
@@ -170,3 +174,12 @@ async def test_a_run_is_reported_and_a_good_one_clears_the_error(store: Postgres
         None,
         None,
     )
+
+
+async def test_a_shell_lists_the_sources_of_both_halves(pg_dsn: str, pg_pool: Pool, tmp_path: Path) -> None:
+    settings = Settings(data_dir=tmp_path)
+    await PostgresSourceStore(pg_pool, source_defaults(settings)).ensure()
+    records = await source_records(settings, pg_dsn)
+    assert [record["source"] for record in records] == ["awc_metar", "celestrak_gp", "usgs_quakes"]
+    alone = await source_records(settings.model_copy(update={"halves": "terminal"}), None)
+    assert [record["source"] for record in alone] == ["awc_metar"]
