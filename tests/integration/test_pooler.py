@@ -187,6 +187,38 @@ async def test_a_stop_behind_a_pooler_is_seen_without_any_wake_up(pooled: Pool) 
         await until(stopped)
 
 
+async def test_a_worker_behind_a_pooler_survives_the_loss_of_every_server_connection(
+    pooled: Pool, pg_pool: Pool
+) -> None:
+    """The pooler says so with an error of its own, and cuts the clients whose statement was under way."""
+    queue = queue_on(pooled, retry_s=0.05)
+    begun, go_on = asyncio.Event(), asyncio.Event()
+
+    async def collect(lease: Lease) -> str | None:
+        async with queue.batch(lease) as tx:
+            tx.progress(1)
+            begun.set()
+            await go_on.wait()
+        return None
+
+    job, _ = await queue.submit(wish())
+    async with _running(_worker(queue, collect)):
+        await asyncio.wait_for(begun.wait(), 20)
+        await pg_pool.execute(
+            "select pg_terminate_backend(pid) from pg_stat_activity"
+            " where datname = current_database() and pid <> pg_backend_pid()"
+        )
+        go_on.set()
+
+        async def done() -> bool:
+            status = await pg_pool.fetchval("select status from collection_tasks where id = $1", job.id)
+            return bool(status == "completed")
+
+        await until(done)
+    row = await row_of(pg_pool, job.id)
+    assert (row["attempts"], row["records_processed"]) == (2, 1)
+
+
 async def test_a_relay_behind_a_pooler_publishes_every_change_once(pooled: Pool) -> None:
     published: list[int] = []
     relay = Relay(
