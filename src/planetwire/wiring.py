@@ -280,11 +280,13 @@ def _city_key(name: str) -> str | None:
 async def _sources(settings: Settings, pool: Pool | None, guard: Guard) -> APIRouter:
     states = FeedStates(settings.data_dir / "feeds")
     names = list(observation_feeds()) if settings.terminal else []
-    store = PostgresSourceStore(pool, source_defaults(settings)) if pool is not None else None
-    if store is not None:
-        await store.ensure()
     canonical = EarthLayerAdapterRegistry().canonical
-    return sources.router(store, guard, runs=lambda: states.runs(names), canonical=canonical)
+    if pool is None:
+        return sources.router(None, guard, runs=lambda: states.runs(names), canonical=canonical)
+    store = PostgresSourceStore(pool, source_defaults(settings))
+    await store.ensure()
+    pause = PostgresJobQueue(pool, settings.jobs).pause
+    return sources.router(store, guard, pause=pause, runs=lambda: states.runs(names), canonical=canonical)
 
 
 def _soon(step: Callable[[], None]) -> Callable[[], Awaitable[None]]:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from ledger_tools import claim_one, queue_on, row_of
+from ledger_tools import ALL_TYPES, claim_one, queue_on, row_of
 from planetwire.errors import NotFound
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.board_postgres import PostgresJobBoard
@@ -36,7 +36,7 @@ async def client(pg_pool: Pool) -> AsyncIterator[httpx.AsyncClient]:
     canonical = lambda source: ALIASES.get(source, source)  # noqa: E731
     app.include_router(jobs.router(queue, PostgresJobBoard(pg_pool, queue), guard, canonical, admit=_no_fairies))
     runs = lambda: [{"source": "awc_metar", "enabled": True}]  # noqa: E731
-    app.include_router(sources.router(store, guard, runs=runs, canonical=canonical))
+    app.include_router(sources.router(store, guard, pause=queue.pause, runs=runs, canonical=canonical))
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://test", headers=ADMIN) as made:
         yield made
@@ -192,6 +192,26 @@ async def test_sources_of_both_halves_are_listed_and_those_of_the_ledger_can_be_
     assert (fixed.status_code, fixed.json()["code"]) == (400, "not_changeable")
     for wrong in ({"interval_s": -1}, {"enabled": "perhaps"}, {"colour": 1}, {"misfire": "twice"}, {"cron": 5}):
         assert (await client.patch("/api/v1/sources/usgs_quakes", json=wrong)).status_code == 400
+
+
+async def test_a_paused_source_runs_nothing_until_it_goes_on(client: httpx.AsyncClient, pg_pool: Pool) -> None:
+    async def paused() -> list[bool]:
+        items = (await client.get("/api/v1/sources")).json()["items"]
+        return [item["paused"] for item in items if "paused" in item]
+
+    assert await paused() == [False, False]
+    for _ in range(2):
+        record = (await client.patch("/api/v1/sources/celestrak_tle", json={"paused": True})).json()
+        assert record["paused"] and record["enabled"] and await paused() == [True, False]
+    await _submit(client, task_type="collect", source="celestrak_gp")
+    assert await queue_on(pg_pool).claim("w1", ALL_TYPES, 5) == []
+    assert (await client.patch("/api/v1/sources/celestrak_gp", json={"misfire": "skip"})).json()["paused"]
+    for _ in range(2):
+        assert not (await client.patch("/api/v1/sources/celestrak_gp", json={"paused": False})).json()["paused"]
+    assert (await claim_one(queue_on(pg_pool))).job.source == "celestrak_gp"
+    refused = await client.patch("/api/v1/sources/celestrak_gp", json={"paused": True, "cron": "* * * * *"})
+    assert refused.json()["code"] == "below_floor" and await paused() == [False, False]
+    assert (await client.patch("/api/v1/sources/nobody", json={"paused": True})).status_code == 404
 
 
 async def test_a_calendar_is_set_over_http_and_what_is_none_is_refused_with_its_code(client: httpx.AsyncClient) -> None:

@@ -282,6 +282,20 @@ async def test_a_schedule_written_past_the_check_stops_only_its_source(
     assert await firings(pg_pool) == ["beta"]
 
 
+async def test_of_a_paused_source_one_job_waits_however_many_ticks_pass(
+    store: PostgresSourceStore, pg_pool: Pool
+) -> None:
+    queue, schedule = queue_on(pg_pool), schedule_on(pg_pool, known=KNOWN[:1])
+    await queue.pause("alpha", True)
+    for new in (1, 0, 0):
+        await make_due(pg_pool, "alpha")
+        assert await schedule.step() == new
+        assert await queue.claim("w1", ALL_TYPES, 5) == []
+    await queue.pause("alpha", False)
+    assert (await claim_one(queue)).job.source == "alpha"
+    assert await queue.claim("w1", ALL_TYPES, 5) == []
+
+
 async def test_firings_are_forgotten_after_a_week_a_few_at_a_time(store: PostgresSourceStore, pg_pool: Pool) -> None:
     await pg_pool.execute(
         """insert into schedule_firings (source, fire_at, fired_at)

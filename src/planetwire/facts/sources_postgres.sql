@@ -3,7 +3,8 @@ insert into datasources (source) select unnest($1::text[]) on conflict do nothin
 
 -- name: list_sources
 select source, enabled, interval_s, cron, time_zone, misfire, next_run_at, last_run_at, last_success_at,
-    last_error_code, last_error, rejects, rejects_last_run, rows_last_run, cooldown_until, at.now
+    last_error_code, last_error, rejects, rejects_last_run, rows_last_run, cooldown_until, at.now,
+    exists (select from paused_sources pause where pause.source = datasources.source) as paused
 from datasources, (select clock_timestamp() as now) at
 where source = any ($1::text[])
 order by source

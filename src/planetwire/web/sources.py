@@ -41,13 +41,13 @@ def router(
     sources: SourceStore | None,
     guard: Guard,
     *,
+    pause: Pause | None = None,
     runs: Callable[[], Sequence[Json]] = no_runs,
     canonical: Callable[[str], str] = str,
-    pause: Pause | None = None,
 ) -> APIRouter:
-    """`sources`: None without the Earth half. `runs`: records of the feeds that the ledger does not run.
+    """`sources`, `pause`: None without the Earth half. `runs`: records of the feeds that the ledger does not run.
 
-    `pause` holds the jobs of a source back, or lets them go on.
+    `pause` holds the write jobs of a source back, or lets them go on.
     """
     routes = APIRouter(prefix="/api/v1/sources", tags=["sources"])
 
@@ -61,12 +61,12 @@ def router(
     @routes.patch("/{source}", dependencies=[Depends(guard.admin)])
     async def change(source: Annotated[str, Path(max_length=100)], wish: SourceChange) -> Response:
         """Switch a source on or off, pause it, or set when it runs. 400 below the provider's floor."""
-        if sources is None or any(record.get("source") == source for record in runs()):
+        if sources is None or pause is None or any(record.get("source") == source for record in runs()):
             raise InputError(f"{source} is set by PLANETWIRE_FEEDS__{source.upper()}__…", code="not_changeable")
         name, wanted = canonical(source), wish.model_dump(exclude_unset=True)
         paused = wanted.pop("paused", None)
         record = await sources.change(name, wanted)
-        if paused is not None and pause is not None:
+        if paused is not None:
             await pause(name, paused)
             record["paused"] = paused
         return _json(record)
