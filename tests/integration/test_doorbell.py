@@ -1,0 +1,67 @@
+"""The LISTEN connection: it notices its loss, whatever kind of loss it is, and can be closed in any state."""
+
+from __future__ import annotations
+
+import asyncio
+
+from structlog.testing import capture_logs
+
+from ledger_tools import until
+from planetwire.outbox.wakeup_postgres import PostgresWakeup
+from planetwire.postgres import Pool
+
+CHANNEL = "planet_task_control"
+
+
+async def test_a_quiet_listener_stays_connected(pg_dsn: str, pg_pool: Pool) -> None:
+    """Its echo is heard each time, so it does not reconnect, and nobody else is rung."""
+    with capture_logs() as logs:
+        doorbell = PostgresWakeup(pg_dsn, [CHANNEL], self_test_s=0.01)
+        bell = doorbell.bell(CHANNEL)
+        doorbell.start()
+        assert await bell.wait(20)
+        last = (
+            "select query from pg_stat_activity"
+            " where application_name = 'planetwire listen' and datname = current_database()"
+        )
+
+        async def tested() -> bool:
+            return "pg_notify" in (await pg_pool.fetchval(last) or "")
+
+        await until(tested)
+        assert not await bell.wait(0.1)
+        await doorbell.aclose()
+    assert [entry["event"] for entry in logs] == ["earth.db_changes.connected"]
+
+
+async def test_a_doorbell_that_lost_its_cancellation_is_closed_all_the_same(pg_dsn: str) -> None:
+    """Connection loss and cancel in one moment: `wait_for` of Python 3.11 reports the loss alone."""
+    doorbell = PostgresWakeup(pg_dsn, [CHANNEL])
+    swallowed = asyncio.Event()
+
+    async def deaf() -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            swallowed.set()
+        await asyncio.Event().wait()
+
+    doorbell._task = asyncio.create_task(deaf())
+    await asyncio.sleep(0)
+    await asyncio.wait_for(doorbell.aclose(), 10)
+    assert swallowed.is_set()
+
+
+async def test_a_killed_listening_backend_is_noticed_at_once(pg_dsn: str, pg_pool: Pool) -> None:
+    """Long before the next self-test."""
+    doorbell = PostgresWakeup(pg_dsn, [CHANNEL], self_test_s=3600)
+    bell = doorbell.bell(CHANNEL)
+    doorbell.start()
+    assert await bell.wait(20)
+    killed = await pg_pool.fetchval(
+        "select count(pg_terminate_backend(pid)) from pg_stat_activity"
+        " where application_name = 'planetwire listen' and datname = current_database()"
+    )
+    assert killed == 1
+    assert await bell.wait(20)
+    await doorbell.aclose()
