@@ -1,4 +1,4 @@
-"""A TCP relay between a browser and a server that can be unplugged: the network, as tests need it."""
+"""A relay between a client and a server that can be unplugged or made a black hole: the network, as tests need it."""
 
 from __future__ import annotations
 
@@ -11,17 +11,25 @@ CHUNK_BYTES = 64 * 1024
 
 
 class Cable:
-    """Forwards a loopback port of its own to `url`. Unplugged, it resets what is open and refuses what is new."""
+    """Forwards a loopback port of its own to `url`: `http://host:port`, or `unix:/path` of a socket.
+
+    Unplugged, it resets what is open and refuses what is new. As a black hole it keeps everything open and forwards
+    nothing: neither side hears of the other again, not even of its end.
+    """
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
-        assert parts.hostname and parts.port
-        self._target = (parts.hostname, parts.port)
+        self._target: tuple[str, int] | str = parts.path
+        if parts.scheme != "unix":
+            assert parts.hostname and parts.port
+            self._target = (parts.hostname, parts.port)
+        self._swallows = False
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._server: asyncio.Server | None = None
         self._open: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._lines: set[_Line] = set()
         self.port = 0
 
     @property
@@ -47,6 +55,20 @@ class Cable:
         """Reset every connection and take no new one."""
         self._do(self._stop())
 
+    def swallow(self) -> None:
+        """Be a black hole, for what is open and for what is new."""
+        self._do(self._set_hole(True))
+
+    def heal(self) -> None:
+        """Forward new connections again. Those that met the hole stay in it, as behind a router that restarted."""
+        self._do(self._set_hole(False))
+
+    async def _set_hole(self, swallows: bool) -> None:
+        self._swallows = swallows
+        if swallows:
+            for line in self._lines:
+                line.dead = True
+
     def _do(self, work: object) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(10)  # type: ignore[arg-type]
 
@@ -60,33 +82,57 @@ class Cable:
             self._server = None
         for writer in list(self._open):
             writer.transport.abort()
+        for line in self._lines:
+            line.cut.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
+        line = _Line(dead=self._swallows)
         self._tasks.add(task)
+        self._lines.add(line)
+        ends = {writer}
+        self._open.add(writer)
         try:
-            there_reader, there = await asyncio.open_connection(*self._target)
+            if not line.dead:
+                there_reader, there = await self._dial()
+                ends.add(there)
+                self._open.add(there)
+                await asyncio.gather(line.pump(reader, there), line.pump(there_reader, writer))
+            if line.dead:
+                await line.cut.wait()
         except OSError:
-            writer.transport.abort()
-            self._tasks.discard(task)
-            return
-        self._open |= {writer, there}
-        try:
-            await asyncio.gather(_pump(reader, there), _pump(there_reader, writer))
+            pass
         finally:
-            for end in (writer, there):
+            for end in ends:
                 end.transport.abort()
-                self._open.discard(end)
+            self._open -= ends
+            self._lines.discard(line)
             self._tasks.discard(task)
 
+    async def _dial(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if isinstance(self._target, str):
+            return await asyncio.open_unix_connection(self._target)
+        return await asyncio.open_connection(*self._target)
 
-async def _pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-    try:
-        while chunk := await source.read(CHUNK_BYTES):
-            sink.write(chunk)
-            await sink.drain()
-        sink.write_eof()
-    except (OSError, RuntimeError):
-        sink.transport.abort()
+
+class _Line:
+    """One connection through the cable."""
+
+    def __init__(self, *, dead: bool) -> None:
+        self.dead = dead
+        self.cut = asyncio.Event()
+
+    async def pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+        """Forward until the source ends; once the line is dead, its end is not passed on either."""
+        try:
+            while chunk := await source.read(CHUNK_BYTES):
+                if not self.dead:
+                    sink.write(chunk)
+                    await sink.drain()
+            if not self.dead:
+                sink.write_eof()
+        except (OSError, RuntimeError):
+            if not self.dead:
+                sink.transport.abort()

@@ -173,6 +173,8 @@ class PostgresJobQueue:
             self._pool.acquire(timeout=COMMAND_TIMEOUT_S) as connection,
             connection.transaction(),
         ):
+            # A worker behind a dead network would else hold its rows, and the job's own, until the server gives up.
+            await connection.execute(Q.not_silent_for, f"{self._lease_s:g}s")
             tx = PostgresJobTx(connection)
             yield tx
             held = await connection.fetchval(

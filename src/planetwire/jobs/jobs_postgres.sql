@@ -65,6 +65,9 @@ where task.id = mine.id and task.lease_seq = mine.seq and task.status in ('runni
     and (select set_config('synchronous_commit', 'off', true)) is not null
 returning task.id, task.status
 
+-- name: not_silent_for
+select set_config('idle_in_transaction_session_timeout', $1, true)
+
 -- name: fence
 -- The last statement of every batch: it holds the row only until the commit, so a cancel waits milliseconds.
 update collection_tasks set
