@@ -4,7 +4,7 @@ import type { JobRow } from "../client/earth_types";
 import { isFinal, paceOf } from "../data/jobs_core";
 import { agoText } from "./age";
 import { decimalText, durationText, timeOf } from "./earth_format";
-import { percentText, spanText } from "./job_format";
+import { percentText, spanText, tookText } from "./job_format";
 import { amountText, resultText } from "./job_words";
 import { useJobs } from "./use_earth";
 import { useNow } from "./use_now";
@@ -31,7 +31,7 @@ function RunningFacts({ job }: { job: JobRow }) {
   const pace = useJobs((view) => view.rates.get(job.id));
   const { per_s, remaining_ms, stalled_ms } = paceOf(job, pace, now);
   const started_ms = timeOf(job.started_at);
-  const span = (duration_ms: number) => spanText(duration_ms, i18n.language);
+  const span = (duration_ms: number) => spanText(t, duration_ms);
   return (
     <p className="job__facts num">
       {job.phase ? <span>{t(`phase.${job.phase}`, { defaultValue: job.phase })}</span> : null}
@@ -53,11 +53,11 @@ function RunningFacts({ job }: { job: JobRow }) {
 }
 
 function QueuedFacts({ job }: { job: JobRow }) {
-  const { t, i18n } = useTranslation("earth");
+  const { t } = useTranslation("earth");
   const now = useNow();
   const paused = useJobs((view) => view.sources.some(({ source, paused }) => source === job.source && paused));
   const due_ms = timeOf(job.scheduled_at);
-  const span = (duration_ms: number) => spanText(duration_ms, i18n.language);
+  const span = (duration_ms: number) => spanText(t, duration_ms);
   const waiting_ms = now - (timeOf(job.created_at) ?? now);
   return (
     <p className="job__facts num">
@@ -70,7 +70,7 @@ function QueuedFacts({ job }: { job: JobRow }) {
 }
 
 function FinishedFacts({ job }: { job: JobRow }) {
-  const { t } = useTranslation("earth");
+  const { t, i18n } = useTranslation("earth");
   const now = useNow(5_000);
   const ended_ms = timeOf(job.finished_at);
   const started_ms = timeOf(job.started_at);
@@ -82,7 +82,7 @@ function FinishedFacts({ job }: { job: JobRow }) {
         <span>{t("jobs.attempts_used", { n: job.attempts, max: job.max_attempts })}</span>
       ) : null}
       {started_ms !== null && ended_ms !== null ? (
-        <span className="faint">{t("jobs.took", { time: durationText(ended_ms - started_ms) })}</span>
+        <span className="faint">{t("jobs.took", { time: tookText(t, ended_ms - started_ms, i18n.language) })}</span>
       ) : null}
       {ended_ms === null ? null : <span className="faint">{agoText(t, now - ended_ms)}</span>}
     </p>

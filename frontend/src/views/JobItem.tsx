@@ -54,12 +54,12 @@ function Words({ job }: { job: JobRow }) {
 }
 
 function StopAction({ job }: { job: JobRow }) {
-  const { t, i18n } = useTranslation("earth");
+  const { t } = useTranslation("earth");
   const actions = useJobActions();
   const now = useNow();
   if (job.status === "cancelling" || actions.isPending(`cancel:${job.id}`)) {
     const asked_ms = timeOf(job.cancel_requested_at);
-    const age = asked_ms === null ? null : spanText(now - asked_ms, i18n.language);
+    const age = asked_ms === null ? null : spanText(t, now - asked_ms);
     return (
       <button type="button" className="button num" disabled title={t("jobs.stopping")}>
         {age === null ? t("jobs.stopping") : t("jobs.stopping_for", { age })}

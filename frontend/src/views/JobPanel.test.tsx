@@ -52,7 +52,7 @@ describe("a running job", () => {
 
   it("that stands still says for how long, instead of a rate", () => {
     showPanel([RUNNING], { rates: new Map([[7, { at_ms: Date.now() - 45_000, records: 4_000, per_s: 50 }]]) });
-    expect(screen.getByText(/^no new record for 4\d sec$/)).toBeTruthy();
+    expect(screen.getByText(/^no new record for 4\d s$/)).toBeTruthy();
     expect(screen.queryByText("50/s")).toBeNull();
   });
 });
@@ -60,7 +60,7 @@ describe("a running job", () => {
 describe("a job that is stopping", () => {
   it("says since when and what happens after a minute; its button can do nothing more and says why", () => {
     const { cancel } = showPanel([{ ...RUNNING, status: "cancelling", cancel_requested_at: ago(12) }]);
-    const stopping = button(/^Stopping for 1\d sec$/);
+    const stopping = button(/^Stopping for 1\d s$/);
     expect([stopping.disabled, stopping.title]).toEqual([true, "Stopping"]);
     expect(screen.getByText(/Asked to stop 1\d s ago\..*After 60 s the ledger ends the job by itself/)).toBeTruthy();
     fireEvent.click(stopping);
@@ -108,7 +108,7 @@ describe("a failed job", () => {
   it("that waits for another try tells when and why", () => {
     showPanel([{ ...FAILED, status: "queued", finished_at: null, scheduled_at: ago(-100) }]);
     expect(screen.getByText("1 of 3 attempts used")).toBeTruthy();
-    expect(screen.getByText(/^tries again in (99|100) sec$/)).toBeTruthy();
+    expect(screen.getByText(/^tries again in (99|100) s$/)).toBeTruthy();
     expect(screen.getByText("bad_body")).toBeTruthy();
   });
 

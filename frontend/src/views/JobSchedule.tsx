@@ -1,5 +1,5 @@
 /** When a source runs: by interval or by calendar. What the server refuses stands beside the field it is about. */
-import { type FormEvent, type ReactNode, useId, useState } from "react";
+import { type FormEvent, type ReactNode, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { SourceInfo } from "../client/earth_types";
 import { changeOf, draftOf, fieldOf, type ScheduleDraft, type ScheduleField } from "../data/source_edit";
@@ -56,7 +56,7 @@ function errorAt(refusal: Refusal | null, field: ScheduleField): string | null {
 }
 
 function IntervalField({ draft, onDraft, refusal, source }: FieldProps) {
-  const { t, i18n } = useTranslation("earth");
+  const { t } = useTranslation("earth");
   const [typed, setTyped] = useState(() => splitInterval(draft.interval_s ?? 60));
   const [text, setText] = useState(() => String(typed.amount));
   const set = (next: string, unit: IntervalUnit) => {
@@ -65,9 +65,7 @@ function IntervalField({ draft, onDraft, refusal, source }: FieldProps) {
     setTyped({ amount, unit });
     onDraft({ interval_s: amount > 0 && Number.isFinite(amount) ? amount * UNIT_S[unit] : null });
   };
-  const floor = source.floor_s
-    ? t("sources.floor", { time: intervalText(source.floor_s, i18n.language) })
-    : t("sources.no_floor");
+  const floor = source.floor_s ? t("sources.floor", { time: intervalText(t, source.floor_s) }) : t("sources.no_floor");
   const error = draft.interval_s === null ? t("sources.invalid") : errorAt(refusal, "interval_s");
   return (
     <Field label={t("sources.interval")} hint={floor} error={error}>
@@ -194,6 +192,8 @@ export function JobSchedule({ source, onDone }: { source: SourceInfo; onDone: ()
   const [draft, setDraft] = useState(() => draftOf(source));
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const obstacle = useObstacle(source, draft);
+  const form = useRef<HTMLFormElement>(null);
+  useEffect(() => form.current?.querySelector<HTMLElement>("input:checked")?.focus(), []);
 
   async function send(change: ReturnType<typeof changeOf>): Promise<void> {
     if (change === null) return;
@@ -215,7 +215,12 @@ export function JobSchedule({ source, onDone }: { source: SourceInfo; onDone: ()
   };
   const fields = { draft, onDraft, refusal, source };
   return (
-    <form className="schedule" aria-label={t("sources.edit_label", { source: source.source })} onSubmit={submit}>
+    <form
+      ref={form}
+      className="schedule"
+      aria-label={t("sources.edit_label", { source: source.source })}
+      onSubmit={submit}
+    >
       <KindField {...fields} />
       {draft.kind === "interval" ? <IntervalField {...fields} /> : <CronFields {...fields} />}
       {source.has_calendar ? <MisfireField {...fields} /> : null}

@@ -1,5 +1,6 @@
 /** What one source is set to and how it fared, and for those signed in the way to change it. */
-import { useState } from "react";
+import { useRef, useState } from "react";
+import { flushSync } from "react-dom";
 import { useTranslation } from "react-i18next";
 import type { SourceInfo } from "../client/earth_types";
 import { countText } from "./earth_format";
@@ -27,10 +28,10 @@ function Upcoming({ source }: { source: SourceInfo }) {
 }
 
 function useScheduleText(source: SourceInfo): string | null {
-  const { t, i18n } = useTranslation("earth");
+  const { t } = useTranslation("earth");
   if (source.cron !== null) return t("sources.by_calendar", { cron: source.cron, zone: source.time_zone ?? "UTC" });
   if (source.interval_s === null) return null;
-  return t("sources.every", { time: intervalText(source.interval_s, i18n.language) });
+  return t("sources.every", { time: intervalText(t, source.interval_s) });
 }
 
 function Facts({ source }: { source: SourceInfo }) {
@@ -64,17 +65,24 @@ function Facts({ source }: { source: SourceInfo }) {
   );
 }
 
+/** Editing takes the facts' place; the keyboard comes back to the button that began it. */
 export function JobSourceDetails({ source }: { source: SourceInfo }) {
   const { t } = useTranslation("earth");
   const { signed_in } = useSession();
   const [editing, setEditing] = useState(false);
-  if (editing && signed_in) return <JobSchedule source={source} onDone={() => setEditing(false)} />;
+  const edit = useRef<HTMLButtonElement>(null);
+  const done = () => {
+    flushSync(() => setEditing(false));
+    edit.current?.focus();
+  };
+  if (editing && signed_in) return <JobSchedule source={source} onDone={done} />;
   return (
     <>
       <Facts source={source} />
       {signed_in ? (
         <div className="source__more">
           <button
+            ref={edit}
             type="button"
             className="button"
             aria-label={t("sources.edit_label", { source: source.source })}

@@ -1,17 +1,34 @@
-import { describe, expect, it } from "vitest";
-import { intervalText, percentText, spanText, splitInterval, tickText, timeZones } from "./job_format";
+import i18next from "i18next";
+import { beforeAll, describe, expect, it } from "vitest";
+import { resources } from "../i18n";
+import { intervalText, percentText, spanText, splitInterval, tickText, timeZones, tookText } from "./job_format";
+
+beforeAll(async () => {
+  await i18next.init({ lng: "en", ns: ["common", "earth"], resources, interpolation: { escapeValue: false } });
+});
+
+const en = () => i18next.getFixedT("en", "earth");
+const zh = () => i18next.getFixedT("zh", "earth");
 
 describe("durations", () => {
   it.each([
-    [0, "1 sec", "1秒"],
-    [45_400, "45 sec", "45秒"],
-    [119_000, "119 sec", "119秒"],
-    [119_600, "2 min", "2分钟"],
-    [120_000, "2 min", "2分钟"],
-    [7_200_000, "2 hr", "2小时"],
-    [172_800_000, "2 days", "2天"],
-  ])("%i ms is one number and one unit", (ms, en, zh) => {
-    expect([spanText(ms, "en"), spanText(ms, "zh")]).toEqual([en, zh]);
+    [0, "1 s", "1 秒"],
+    [45_400, "45 s", "45 秒"],
+    [119_000, "119 s", "119 秒"],
+    [119_600, "2 min", "2 分钟"],
+    [7_200_000, "2 h", "2 小时"],
+    [172_800_000, "2 d", "2 天"],
+  ])("%i ms is one number and one unit", (ms, english, chinese) => {
+    expect([spanText(en(), ms), spanText(zh(), ms)]).toEqual([english, chinese]);
+  });
+
+  it.each([
+    [-5, "0.0 s"],
+    [240, "0.2 s"],
+    [41_700, "42 s"],
+    [61_000, "1:01"],
+  ])("what took %i ms is told by what matters", (ms, text) => {
+    expect(tookText(en(), ms, "en")).toBe(text);
   });
 
   it.each([
@@ -25,7 +42,7 @@ describe("durations", () => {
   });
 
   it("intervals read in the language's own unit", () => {
-    expect([intervalText(7_200, "en"), intervalText(90, "zh")]).toEqual(["2 hr", "90秒"]);
+    expect([intervalText(en(), 7_200), intervalText(zh(), 90)]).toEqual(["2 h", "90 秒"]);
   });
 });
 

@@ -1,28 +1,36 @@
 /** Durations, shares and times of the job panel in the reader's language. */
+import type { TFunction } from "i18next";
+import { decimalText, durationText } from "./earth_format";
 
 const UNITS = [
-  { unit: "day", ms: 86_400_000 },
-  { unit: "hour", ms: 3_600_000 },
-  { unit: "minute", ms: 60_000 },
-  { unit: "second", ms: 1_000 },
+  { name: "days", ms: 86_400_000 },
+  { name: "hours", ms: 3_600_000 },
+  { name: "minutes", ms: 60_000 },
+  { name: "seconds", ms: 1_000 },
 ] as const;
 
 /** Steps up to the next unit only from twice its size: "90 min" says more than "1 h". */
 const STEP = 2;
 
-/** A duration in one number and one unit, `45 sec`, `3 min`; never below a second. */
-export function spanText(duration_ms: number, language: string): string {
+/** A duration in one number and one unit, `45 s`, `3 min`; never below a second. */
+export function spanText(t: TFunction<"earth">, duration_ms: number): string {
   const whole_ms = Math.max(1_000, Math.round(duration_ms / 1_000) * 1_000);
-  const found = UNITS.find(({ ms }) => whole_ms >= STEP * ms) ?? { unit: "second", ms: 1_000 };
-  const value = Math.round(whole_ms / found.ms);
-  return new Intl.NumberFormat(language, { style: "unit", unit: found.unit, unitDisplay: "short" }).format(value);
+  const found = UNITS.find(({ ms }) => whole_ms >= STEP * ms) ?? { name: "seconds" as const, ms: 1_000 };
+  return t(`common:age.${found.name}`, { count: Math.round(whole_ms / found.ms) });
 }
 
-/** An interval as it was set, without rounding: `90 sec`, `2 hr`, `1.5 sec`. */
-export function intervalText(interval_s: number, language: string): string {
+/** How long something took: tenths of a second while they matter. */
+export function tookText(t: TFunction<"earth">, duration_ms: number, language: string): string {
+  if (duration_ms >= 60_000) return durationText(duration_ms);
+  return t("common:age.seconds", { count: decimalText(Math.max(0, duration_ms) / 1_000, language) as never });
+}
+
+const NAMES = { s: "seconds", min: "minutes", h: "hours", d: "days" } as const;
+
+/** An interval as it was set, without rounding: `90 s`, `2 h`, `1.5 s`. */
+export function intervalText(t: TFunction<"earth">, interval_s: number): string {
   const { amount, unit } = splitInterval(interval_s);
-  const name = { s: "second", min: "minute", h: "hour", d: "day" }[unit];
-  return new Intl.NumberFormat(language, { style: "unit", unit: name, unitDisplay: "short" }).format(amount);
+  return t(`common:age.${NAMES[unit]}`, { count: amount });
 }
 
 export type IntervalUnit = "s" | "min" | "h" | "d";
