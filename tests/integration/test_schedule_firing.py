@@ -108,7 +108,7 @@ async def test_two_processes_at_the_same_tick_fire_once(store: PostgresSourceSto
     """Both read before either writes, many times over, with calendars and intervals mixed."""
     await store.change("alpha", {"cron": "* * * * *"})
     other = await open_pool(pg_dsn, application="other", max_size=4)
-    books = [PostgresScheduleBook(pool, queue_on(pool), KNOWN) for pool in (pg_pool, other)]
+    books = [PostgresScheduleBook(pool, _at_once(pool), KNOWN) for pool in (pg_pool, other)]
     try:
         for round_ in range(ROUNDS):
             await make_due(pg_pool, "alpha", "2 s")
@@ -116,9 +116,6 @@ async def test_two_processes_at_the_same_tick_fire_once(store: PostgresSourceSto
             meet = asyncio.Barrier(2)
             new = await asyncio.gather(*(Schedule(_Meeting(book, meet), SystemClock()).step() for book in books))
             assert sum(new) == 2, round_
-            jobs = await pg_pool.fetch("select source from collection_tasks order by source")
-            assert [row["source"] for row in jobs] == ["alpha", "beta"]
-            await end_jobs(pg_pool)
     finally:
         await other.close()
     assert sorted(await firings(pg_pool)) == ["alpha"] * ROUNDS + ["beta"] * ROUNDS
@@ -135,6 +132,21 @@ class _Meeting(PostgresScheduleBook):
         found = await super().due()
         await self._meet.wait()
         return found
+
+
+class _AtOnce(PostgresJobQueue):
+    """Jobs are done and gone as soon as they are made: no waiting one stands in for a second."""
+
+    async def submit_in(self, connection: Connection, request: JobRequest) -> tuple[Job, bool]:
+        job = await super().submit_in(connection, request)
+        await connection.execute("delete from collection_tasks where id = $1", job[0].id)
+        return job
+
+
+def _at_once(pool: Pool) -> PostgresJobQueue:
+    queue = _AtOnce.__new__(_AtOnce)
+    queue.__dict__ |= queue_on(pool).__dict__
+    return queue
 
 
 async def test_many_processes_fire_each_of_many_sources_once(pg_pool: Pool) -> None:
