@@ -49,11 +49,12 @@ def upcoming(expression: str, zone: tzinfo, after: datetime, count: int) -> list
 
 def plan(expression: str, zone: tzinfo, after: datetime, share: float) -> tuple[datetime, datetime]:
     """The next tick and when to run for it: later by `share` of the jitter. Raises InputError `bad_cron`."""
-    ticks = upcoming(expression, zone, after, 2)
-    if not ticks:
+    tick = next_after(expression, zone, after)
+    if tick is None:
         raise InputError(f"{expression!r} never comes", code="bad_cron")
-    gap_s = (ticks[-1] - ticks[0]).total_seconds() if len(ticks) > 1 else math.inf
-    return ticks[0], ticks[0] + timedelta(seconds=min(JITTER * gap_s, JITTER_MAX_S) * share)
+    following = next_after(expression, zone, tick)
+    gap_s = (following - tick).total_seconds() if following is not None else math.inf
+    return tick, tick + timedelta(seconds=min(JITTER * gap_s, JITTER_MAX_S) * share)
 
 
 def smallest_gap_s(expression: str) -> float:
