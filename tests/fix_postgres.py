@@ -8,6 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -51,6 +52,27 @@ async def _make_template(cluster: EmbeddedPostgres) -> None:
     app = await connect(dsn_of(cluster.socket_dir, "planetwire", TEMPLATE), application="test")
     await migrate_postgres(app)
     await app.close()
+
+
+@contextmanager
+def database_of(cluster: EmbeddedPostgres, script: str = "") -> Iterator[str]:
+    """A migrated database for several tests, which clean up between them; `script` is run in it first."""
+    name = f"m_{os.getpid()}_{next(_numbers)}"
+    dsn = _with_database(cluster.dsn, name)
+    admin = dsn_of(cluster.socket_dir, "postgres", "postgres")
+    asyncio.run(_run(admin, f"create database {name} template {TEMPLATE} owner planetwire"))
+    try:
+        if script:
+            asyncio.run(_run(dsn, script))
+        yield dsn
+    finally:
+        asyncio.run(_run(admin, f"drop database {name} with (force)"))
+
+
+async def _run(dsn: str, script: str) -> None:
+    connection = await connect(dsn, application="test")
+    await connection.execute(script)
+    await connection.close()
 
 
 @pytest_asyncio.fixture
