@@ -111,13 +111,19 @@ def concurrency_max() -> int:
 async def worker_on(dsn: str, handler: Handler, concurrency: int) -> AsyncIterator[Worker]:
     """The worker as the work process builds it, one handler for every task type; not started."""
     settings = JobSettings(concurrency=concurrency)
-    async with pool_on(dsn) as pool, pool_on(dsn) as heart:
+
+    @asynccontextmanager
+    async def heart() -> AsyncIterator[PostgresJobQueue]:
+        async with pool_on(dsn) as pool:
+            yield PostgresJobQueue(pool, settings)
+
+    async with pool_on(dsn) as pool:
         doorbell = PostgresWakeup(dsn, (CHANNEL,))
         doorbell.start()
-        queue = PostgresJobQueue(pool, settings, heart=heart)
+        queue, bell = PostgresJobQueue(pool, settings), doorbell.bell(CHANNEL)
         handlers = dict.fromkeys(TaskType, handler)
         try:
-            yield Worker(queue, queue, handlers, doorbell.bell(CHANNEL), settings, SystemClock())
+            yield Worker(queue, queue, handlers, bell, settings, SystemClock(), heart=heart)
         finally:
             await doorbell.aclose()
 
