@@ -60,8 +60,7 @@ class JobSettings(Section):
     collect_deadline_s: float = Field(21_600.0, ge=1, description="A collection that runs longer is ended.")
     clear_deadline_s: float = Field(21_600.0, ge=1, description="A clearing that runs longer is ended.")
     refresh_deadline_s: float = Field(300.0, ge=1, description="A cache or refresh job that runs longer is ended.")
-    keep_completed_days: float = Field(7.0, gt=0, description="How long completed jobs are kept.")
-    keep_failed_days: float = Field(30.0, gt=0, description="How long failed and stopped jobs are kept.")
+    keep_days: float = Field(14.0, gt=0, description="How long finished jobs are kept.")
 
     def deadline_s(self, task_type: TaskType) -> float:
         """The longest run of a job."""

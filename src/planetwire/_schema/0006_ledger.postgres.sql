@@ -18,22 +18,16 @@ create table paused_sources (
 );
 
 drop index collection_tasks_claim, collection_tasks_heads, collection_tasks_keyless;
-drop index collection_tasks_by_status, collection_tasks_by_source, collection_tasks_finished;
+drop index collection_tasks_by_status, collection_tasks_by_source;
 create index collection_tasks_claim on collection_tasks (priority, id) include (source)
     where status = 'queued' and parked is null and task_type in ('collect', 'clear_data');
-create index collection_tasks_keyless on collection_tasks (priority, id)
-    where status = 'queued' and parked is null and task_type in ('clear_cache', 'earth_refresh');
-create index collection_tasks_heads on collection_tasks (source, priority, id)
-    where status = 'queued' and parked is distinct from 'time' and task_type in ('collect', 'clear_data');
+create index collection_tasks_keyless on collection_tasks ((parked is distinct from 'time'), priority, id)
+    where status = 'queued' and task_type in ('clear_cache', 'earth_refresh');
+create index collection_tasks_heads on collection_tasks (source, (parked is distinct from 'time'), priority, id)
+    where status = 'queued' and task_type in ('collect', 'clear_data');
 create index collection_tasks_due on collection_tasks (scheduled_at) where status = 'queued' and parked = 'time';
-create index collection_tasks_waiting on collection_tasks (source, task_type)
-    where status = 'queued' and parked = 'time';
-create index collection_tasks_parked on collection_tasks (id) where status = 'queued' and parked = 'source';
-create index collection_tasks_completed on collection_tasks (finished_at) where status = 'completed';
-create index collection_tasks_unlucky_at on collection_tasks (finished_at) where status in ('failed', 'cancelled');
 create index collection_tasks_ended_source on collection_tasks (source, id) where finished_at is not null;
 create index collection_tasks_unlucky on collection_tasks (status, id) where status in ('failed', 'cancelled');
-create index collection_tasks_dead on collection_tasks (id) where status = 'failed' and retried_as is null;
 
 -- One place decides who waits for the clock, whoever writes `scheduled_at`.
 create function planet_park_until_due() returns trigger
@@ -176,6 +170,79 @@ returns text language sql immutable as $$
     end
 $$;
 
+-- The two ways jobs end, many at once, and the heartbeat. Each row is found by its id whatever the statistics say
+-- (`|| ''`: not by the index of what runs): that is full of dead entries while an old transaction is open.
+create function planet_complete_jobs(ids bigint[], seqs bigint[]) returns table (task_id bigint, seq bigint)
+language plpgsql set search_path = pg_catalog, pg_temp
+    set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+    return query
+    update public.collection_tasks task set
+        status = 'completed',
+        progress = 1,
+        error_code = null,
+        error = null,
+        lease_until = null,
+        deadline_at = null,
+        finished_at = clock_timestamp()
+    where task.id = any (ids) and task.lease_seq = seqs[array_position(ids, task.id)]
+        and task.status || '' in ('running', 'cancelling')
+    returning task.id, task.lease_seq;
+end $$;
+
+create function planet_end_jobs(
+    ids bigint[], seqs bigint[], wishes text[], messages text[], codes text[], texts text[], samples text[],
+    again boolean[], least_s double precision[], retry_s double precision, retry_max_s double precision
+) returns table (task_id bigint, seq bigint)
+language plpgsql set search_path = pg_catalog, pg_temp
+    set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+    return query
+    update public.collection_tasks task set
+        status = public.planet_end_status(ending.wish, ending.again, task.status, task.attempts, task.max_attempts),
+        progress = case when ending.wish = 'completed' then 1 else task.progress end,
+        message = coalesce(ending.message, task.message),
+        error_code = case when ending.wish = 'failed' and task.status = 'running' then ending.code end,
+        error = case when ending.wish = 'failed' and task.status = 'running' then ending.error end,
+        sample = coalesce(ending.sample, task.sample),
+        lease_until = null,
+        deadline_at = null,
+        worker_id = case public.planet_end_status(ending.wish, ending.again, task.status, task.attempts, task.max_attempts)
+            when 'queued' then null else task.worker_id end,
+        scheduled_at = case public.planet_end_status(ending.wish, ending.again, task.status, task.attempts, task.max_attempts)
+            when 'queued' then clock_timestamp() + make_interval(secs => greatest(ending.least_s,
+                least(retry_max_s, retry_s * power(2, least(task.attempts - 1, 30)))
+                * (0.75 + random() * 0.5)))
+            else task.scheduled_at end,
+        finished_at = case public.planet_end_status(ending.wish, ending.again, task.status, task.attempts, task.max_attempts)
+            when 'queued' then null else clock_timestamp() end
+    from unnest(
+        ids, seqs, wishes, messages, codes, texts, samples, again, least_s
+    ) as ending (id, seq, wish, message, code, error, sample, again, least_s)
+    where task.id = any (ids) and task.id = ending.id and task.lease_seq = ending.seq
+        and task.status || '' in ('running', 'cancelling')
+    returning task.id, task.lease_seq;
+end $$;
+
+-- Not past the job's deadline, and a job that does not stop when asked is let go after a while: the rescue ends it.
+create function planet_beat_jobs(
+    ids bigint[], seqs bigint[], lease interval, deadline_grace interval, cancel_grace interval
+) returns table (task_id bigint, status text)
+language plpgsql set search_path = pg_catalog, pg_temp
+    set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+begin
+    -- A beat that a crash of the server forgets costs nothing, so its commit waits for no disk.
+    perform set_config('synchronous_commit', 'off', true);
+    return query
+    update public.collection_tasks task set
+        lease_until = least(clock_timestamp() + lease, task.deadline_at + deadline_grace,
+            case when task.status = 'cancelling' then task.cancel_requested_at + cancel_grace end),
+        heartbeat_at = clock_timestamp()
+    where task.id = any (ids) and task.lease_seq = seqs[array_position(ids, task.id)]
+        and task.status || '' in ('running', 'cancelling')
+    returning task.id, task.status;
+end $$;
+
 drop function planet_claim_jobs(text, text[], integer, interval);
 
 -- Claims up to `most` jobs for one worker: the heads of free sources, and jobs without a key, by (priority, id).
@@ -200,6 +267,7 @@ declare
     waiting record;
     seen text[] := '{}';
     taken text[] := '{}';
+    picked bigint[];
 begin
     if exists (
         select from public.collection_tasks task
@@ -236,37 +304,37 @@ begin
         end if;
     end loop;
 
-    return query
     with heads as (
-        select head.id, head.priority
+        select task.id, task.priority
         from unnest(taken) as free (source)
         cross join lateral (
-            select task.id, task.priority, task.task_type from public.collection_tasks task
-            where task.source = free.source and task.status = 'queued' and task.parked is distinct from 'time'
-                and task.task_type in ('collect', 'clear_data')
-            order by task.priority, task.id limit 1
+            select head.id, head.task_type from public.collection_tasks head
+            where head.source = free.source and head.status = 'queued' and head.parked is distinct from 'time'
+                and head.task_type in ('collect', 'clear_data')
+            order by head.priority, head.id limit 1
         ) head
-        where head.task_type = any (types)
+        join public.collection_tasks task on task.id = head.id
+        where head.task_type = any (types) and task.status = 'queued'
             and not exists (
                 select from public.collection_tasks busy
                 where busy.source = free.source and busy.status in ('running', 'cancelling')
                     and busy.task_type in ('collect', 'clear_data'))
+        for update of task skip locked
     ), keyless as (
         select task.id, task.priority from public.collection_tasks task
-        where task.status = 'queued' and task.parked is null and task.task_type in ('clear_cache', 'earth_refresh')
-            and task.task_type = any (types)
+        where task.status = 'queued' and task.parked is distinct from 'time'
+            and task.task_type in ('clear_cache', 'earth_refresh') and task.task_type = any (types)
         order by task.priority, task.id
         limit most
         for update skip locked
-    ), picked as (
-        select task.id from public.collection_tasks task
-        where task.status = 'queued' and task.id in (
-            select candidate.id
-            from (select * from heads union all select * from keyless) candidate
-            order by candidate.priority, candidate.id
-            limit most)
-        for update skip locked
     )
+    select array(
+        select candidate.id from (select * from heads union all select * from keyless) candidate
+        order by candidate.priority, candidate.id
+        limit most
+    ) into picked;
+
+    return query
     update public.collection_tasks task set
         status = 'running',
         parked = null,
@@ -288,14 +356,14 @@ begin
         records_total = case task.task_type when 'clear_data' then task.records_total end,
         batches = case task.task_type when 'clear_data' then task.batches else 0 end,
         rejects = 0
-    from picked
-    where task.id = picked.id
+    where task.id = any (picked)
     returning task.*;
 end $$;
 
 -- One page of the ledger, newest first, each filter by its own index: the plan is made for the values at hand.
-create function planet_job_page(wanted_status text, wanted_source text, before_id bigint, most integer)
-returns setof collection_tasks
+create function planet_job_page(
+    wanted_status text, wanted_source text, before_id bigint, most integer, unretried boolean default false
+) returns setof collection_tasks
 language plpgsql stable
     -- In the order of an index, never all of a filter's rows to be sorted for a page of them.
     set search_path = pg_catalog, pg_temp set plan_cache_mode = force_custom_plan
@@ -322,10 +390,11 @@ begin
                     and task.parked is distinct from 'time' and task.task_type in ('collect', 'clear_data')
                 union all
                 select task.* from public.collection_tasks task
-                where task.source = wanted_source and task.status = 'queued' and task.parked = 'time'
+                where task.source = wanted_source and task.status = 'queued'
+                    and not (task.parked is distinct from 'time') and task.task_type in ('collect', 'clear_data')
                 union all
                 select task.* from public.collection_tasks task
-                where task.source = wanted_source and task.status = 'queued' and task.parked is null
+                where task.source = wanted_source and task.status = 'queued'
                     and task.task_type in ('clear_cache', 'earth_refresh')
              ) waiting
              where (wanted_status is null or wanted_status = 'queued') and (before_id is null or waiting.id < before_id)
@@ -339,6 +408,7 @@ begin
             and (wanted_source is null or task.source = wanted_source)
             and (wanted_status is null or wanted_status not in ('completed', 'failed', 'cancelled')
                 or task.finished_at is not null)
+            and (not unretried or task.retried_as is null)
             and (before_id is null or task.id < before_id)
         order by task.id desc limit most;
     end if;

@@ -14,31 +14,32 @@ union all
      order by priority, id limit $1)
     union all
     (select * from collection_tasks
-     where status = 'queued' and parked is null and task_type in ('clear_cache', 'earth_refresh')
+     where status = 'queued' and parked is distinct from 'time' and task_type in ('clear_cache', 'earth_refresh')
      order by priority, id limit $1)
     union all
-    (select * from collection_tasks where status = 'queued' and parked = 'source' order by id limit $1)
+    (select parked.* from (
+        (select source from collection_tasks where status in ('running', 'cancelling') order by id limit $1)
+        union
+        (select source from paused_sources limit $1)
+     ) busy
+     cross join lateral (
+        select * from collection_tasks
+        where source = busy.source and status = 'queued' and parked is distinct from 'time' and parked is not null
+            and task_type in ('collect', 'clear_data')
+        order by priority, id limit $1
+     ) parked
+     limit $1)
     union all
     (select * from collection_tasks where status = 'queued' and parked = 'time' order by scheduled_at limit $1)
  ) waiting
  order by waiting.parked is not distinct from 'time', waiting.priority, waiting.id limit $1)
 union all
-(select ended.* from (
-    (select * from collection_tasks
-     where status = 'completed' and finished_at > now() - make_interval(secs => $2)
-     order by finished_at desc limit $1)
-    union all
-    (select * from collection_tasks
-     where status in ('failed', 'cancelled') and finished_at > now() - make_interval(secs => $2)
-     order by finished_at desc limit $1)
- ) ended
- order by ended.finished_at desc limit $1)
+(select * from collection_tasks
+ where finished_at > now() - make_interval(secs => $2)
+ order by finished_at desc limit $1)
 
 -- name: dead
-select * from collection_tasks
-where status = 'failed' and retried_as is null and ($1::text is null or source = $1) and ($2::bigint is null or id < $2)
-order by id desc
-limit $3
+select * from planet_job_page('failed', $1, $2, $3, true)
 
 -- name: set_retried
 update collection_tasks set retried_as = $2 where id = $1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from operator import attrgetter
 
 import asyncpg
 
@@ -37,6 +38,7 @@ FLOOR_S = 2.0  # how long that knowledge is used: what comes to stand before it 
 SWEPT_SOURCES = 1_000  # looked at by one sweep
 PRUNED_ROWS = 1_000  # deleted by one prune
 SAMPLE_MAX = 200
+_PLACE = attrgetter("priority", "id")
 STOP_FORCED = "did not stop when asked; committed batches are kept"
 
 
@@ -136,7 +138,8 @@ class PostgresJobQueue:
                 continue
             if time.monotonic() - started > SLOW_CLAIM_S and started >= self._floor_until:
                 await self._find_floor()
-            return [Lease(job, worker_id, job.lease_seq) for job in map(job_of, rows)]
+            jobs = sorted(map(job_of, rows), key=_PLACE)
+            return [Lease(job, worker_id, job.lease_seq) for job in jobs]
         return []
 
     async def _find_floor(self) -> None:
@@ -254,11 +257,9 @@ class PostgresJobQueue:
         return int(row["mended"])
 
     async def prune(self) -> int:
-        """See the port. At most 1,000 of each kind."""
-        day_s = 86_400
-        kept = (self._settings.keep_completed_days * day_s, self._settings.keep_failed_days * day_s)
+        """See the port. At most 1,000."""
         async with translated():
-            return int((await self._pool.execute(Q.prune, *kept, PRUNED_ROWS)).rpartition(" ")[2])
+            return int((await self._pool.execute(Q.prune, self._settings.keep_days * 86_400, PRUNED_ROWS)).split()[-1])
 
 
 def _cut(sample: str | None) -> str | None:

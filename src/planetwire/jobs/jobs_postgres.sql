@@ -17,12 +17,18 @@ where status = 'queued' and id = (
          order by priority, id limit 1)
         union all
         (select id, priority from collection_tasks
-         where status = 'queued' and parked = 'time'
+         where status = 'queued' and not (parked is distinct from 'time') and task_type in ('collect', 'clear_data')
             and source = $2 and task_type = $1 and payload -> 'layer' is not distinct from $3::jsonb -> 'layer'
          order by priority, id limit 1)
         union all
         (select id, priority from collection_tasks
-         where status = 'queued' and parked is null and task_type in ('clear_cache', 'earth_refresh')
+         where status = 'queued' and parked is distinct from 'time' and task_type in ('clear_cache', 'earth_refresh')
+            and source is not distinct from $2 and task_type = $1
+            and payload -> 'layer' is not distinct from $3::jsonb -> 'layer'
+         order by priority, id limit 1)
+        union all
+        (select id, priority from collection_tasks
+         where status = 'queued' and not (parked is distinct from 'time') and task_type in ('clear_cache', 'earth_refresh')
             and source is not distinct from $2 and task_type = $1
             and payload -> 'layer' is not distinct from $3::jsonb -> 'layer'
          order by priority, id limit 1)
@@ -36,7 +42,7 @@ values ($1, $2, $3, $4, $5)
 returning *
 
 -- name: claim
-select * from planet_claim_jobs($1, $2, $3, $4, make_interval(secs => $5), $6, $7) order by priority, id
+select * from planet_claim_jobs($1, $2, $3, $4, make_interval(secs => $5), $6, $7)
 
 -- name: park
 select planet_park_jobs($1)
@@ -53,17 +59,8 @@ join unnest($1::bigint[], $2::bigint[]) as mine (id, seq) on task.id = mine.id a
 where task.status in ('running', 'cancelling')
 
 -- name: heartbeat
--- Not past the job's deadline, and a job that does not stop when asked is let go after a while: the rescue ends it.
-update collection_tasks task set
-    lease_until = least(clock_timestamp() + make_interval(secs => $3),
-        task.deadline_at + make_interval(secs => $4),
-        case when task.status = 'cancelling' then task.cancel_requested_at + make_interval(secs => $5) end),
-    heartbeat_at = clock_timestamp()
-from unnest($1::bigint[], $2::bigint[]) as mine (id, seq)
-where task.id = mine.id and task.lease_seq = mine.seq and task.status in ('running', 'cancelling')
-    -- A beat that a crash of the server forgets costs nothing, so its commit waits for no disk.
-    and (select set_config('synchronous_commit', 'off', true)) is not null
-returning task.id, task.status
+select task_id as id, status from planet_beat_jobs(
+    $1, $2, make_interval(secs => $3), make_interval(secs => $4), make_interval(secs => $5))
 
 -- name: not_silent_for
 select set_config('idle_in_transaction_session_timeout', $1, true)
@@ -160,14 +157,13 @@ delete from paused_sources where source = $1
 select last_source, mended from planet_sweep_jobs($1, $2)
 
 -- name: prune
--- Oldest first and a few at a time; by the index, so that nothing waits behind a long delete.
-with old as (
-    (select id from collection_tasks
-     where status = 'completed' and finished_at < now() - make_interval(secs => $1)
-     order by finished_at limit $3)
-    union all
-    (select id from collection_tasks
-     where status in ('failed', 'cancelled') and finished_at < now() - make_interval(secs => $2)
-     order by finished_at limit $3)
-)
-delete from collection_tasks task using old where task.id = old.id
+-- Oldest first and a few at a time, so that nobody waits behind a long delete.
+delete from collection_tasks task
+using (
+    select id from collection_tasks
+    where finished_at < now() - make_interval(secs => $1)
+    order by finished_at
+    limit $2
+    for update skip locked
+) old
+where task.id = old.id
