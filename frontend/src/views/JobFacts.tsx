@@ -76,7 +76,9 @@ function FinishedFacts({ job }: { job: JobRow }) {
   const started_ms = timeOf(job.started_at);
   return (
     <p className="job__facts num">
-      <span className="job__result">{resultText(t, job)}</span>
+      {job.status === "failed" && job.records_processed === 0 ? null : (
+        <span className="job__result">{resultText(t, job)}</span>
+      )}
       {job.rejects > 0 ? <span className="is-stale">{t("jobs.rejects", { count: job.rejects })}</span> : null}
       {job.status === "failed" ? (
         <span>{t("jobs.attempts_used", { n: job.attempts, max: job.max_attempts })}</span>

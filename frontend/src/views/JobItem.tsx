@@ -6,7 +6,6 @@ import { agoText } from "./age";
 import { timeOf } from "./earth_format";
 import { JobFacts, JobProgress } from "./JobFacts";
 import { JobSample } from "./JobSample";
-import { spanText } from "./job_format";
 import { messageText } from "./job_words";
 import { useJobActions } from "./use_job_actions";
 import { useNow } from "./use_now";
@@ -56,13 +55,16 @@ function Words({ job }: { job: JobRow }) {
 function StopAction({ job }: { job: JobRow }) {
   const { t } = useTranslation("earth");
   const actions = useJobActions();
-  const now = useNow();
   if (job.status === "cancelling" || actions.isPending(`cancel:${job.id}`)) {
-    const asked_ms = timeOf(job.cancel_requested_at);
-    const age = asked_ms === null ? null : spanText(t, now - asked_ms);
     return (
-      <button type="button" className="button num" disabled title={t("jobs.stopping")}>
-        {age === null ? t("jobs.stopping") : t("jobs.stopping_for", { age })}
+      <button
+        type="button"
+        className="button"
+        disabled
+        title={t("jobs.stop_sent")}
+        aria-description={t("jobs.stop_sent")}
+      >
+        {t("jobs.stopping")}
       </button>
     );
   }
