@@ -42,21 +42,22 @@ from generate_series(0, $2 - 1) n
 class Crew:
     """Worker processes by name; one that ended is started again, as the supervisor does, until `stop`."""
 
-    command: list[str]
     options: tuple[str, ...] = ()
+    command: tuple[str, ...] = (sys.executable, str(WORKER))
     processes: dict[str, asyncio.subprocess.Process] = field(default_factory=dict)
     starts: int = 0
     _keepers: list[asyncio.Task[None]] = field(default_factory=list)
 
-    def hire(self, name: str, dsn: str) -> None:
-        self._keepers.append(asyncio.create_task(self._keep(name, dsn)))
+    def hire(self, name: str, dsn: str, *prefix: str) -> None:
+        """`prefix`: a program that becomes the worker, as `faketime` does."""
+        self._keepers.append(asyncio.create_task(self._keep(name, dsn, prefix)))
 
-    async def _keep(self, name: str, dsn: str) -> None:
+    async def _keep(self, name: str, dsn: str, prefix: tuple[str, ...]) -> None:
         tie = ends_with_parent(signal.SIGKILL)
         while True:
             self.starts += 1
             process = await asyncio.create_subprocess_exec(
-                *self.command, dsn, f"{name}-{self.starts}", *self.options, preexec_fn=tie
+                *prefix, *self.command, dsn, f"{name}-{self.starts}", *self.options, preexec_fn=tie
             )
             self.processes[name] = process
             try:
@@ -69,8 +70,10 @@ class Crew:
 
     def kill_one(self) -> None:
         """`kill -9` of a worker that is alive."""
-        alive = [process for process in self.processes.values() if process.returncode is None]
-        random.choice(alive).kill()
+        self.kill(random.choice([name for name, process in self.processes.items() if process.returncode is None]))
+
+    def kill(self, name: str) -> None:
+        self.processes[name].kill()
 
     async def stop(self) -> None:
         for keeper in self._keepers:
@@ -145,7 +148,7 @@ async def stage(folder: Path, *options: str, **config: str) -> AsyncIterator[Sta
     """A started cluster with its jobs submitted; nobody works yet. `options` go to every worker."""
     cluster = EmbeddedPostgres(folder, config={"shared_buffers": "32MB", **config})
     await asyncio.to_thread(cluster.start)
-    made = Stage(cluster, Crew([sys.executable, str(WORKER)], options))
+    made = Stage(cluster, Crew(options))
     try:
         await made.prepare()
         yield made

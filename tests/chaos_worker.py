@@ -21,6 +21,7 @@ from planetwire.settings import JobSettings
 BATCH_S = 0.02  # what a batch takes beside its commit
 ROWS = 7
 SETTINGS = JobSettings(lease_s=2, heartbeat_s=0.5, poll_s=0.1, concurrency=4)
+PAUSES = {"retry_s": 0.2, "rescue_retry_s": 0.1}  # before a job is tried again
 
 
 def handler(queue: PostgresJobQueue, pool: Pool) -> Handler:
@@ -41,7 +42,7 @@ def handler(queue: PostgresJobQueue, pool: Pool) -> Handler:
 async def open_queue(dsn: str, application: str, most: int) -> AsyncIterator[tuple[PostgresJobQueue, Pool]]:
     pool = await open_pool(dsn, application=application, min_size=1, max_size=most)
     try:
-        yield PostgresJobQueue(pool, SETTINGS, retry_s=0.2, rescue_retry_s=0.1), pool
+        yield PostgresJobQueue(pool, SETTINGS, **PAUSES), pool
     finally:
         pool.terminate()
 
@@ -74,6 +75,9 @@ if __name__ == "__main__":
     parser.add_argument("name")
     parser.add_argument("--pool", type=int, default=8)
     parser.add_argument("--statement-s", type=float, default=planetwire.postgres.COMMAND_TIMEOUT_S)
+    parser.add_argument("--product-pauses", action="store_true")
     given = parser.parse_args()
+    if given.product_pauses:
+        PAUSES.clear()
     planetwire.postgres.COMMAND_TIMEOUT_S = given.statement_s
     asyncio.run(main(given.dsn, given.name, given.pool))

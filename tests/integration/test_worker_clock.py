@@ -1,0 +1,271 @@
+"""Leases go by the database's clock: long jobs, clocks that are wrong, and how soon a dead worker's job runs again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ledger_oracle
+from chaos import Crew
+from ledger_tools import row_of, status_of, until, wish
+from planetwire.clock import ManualClock, SystemClock
+from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.running import Handler
+from planetwire.jobs.worker import Worker
+from planetwire.model import JobStatus, Lease, TaskType
+from planetwire.outbox.wakeup_memory import MemoryWakeup
+from planetwire.ports import Clock
+from planetwire.postgres import Pool
+from planetwire.settings import JobSettings
+
+FAKETIME = [str(path) for path in Path("/usr/lib").glob("*/faketime/libfaketime.so.1")]
+START = datetime(2026, 5, 1, tzinfo=UTC)
+SETTINGS = JobSettings(poll_s=0.05)  # else the product's: lease 30 s, heartbeat 10 s
+STEP_S = 12.0  # longer than the longest pause between two heartbeats, shorter than a lease
+HOUR_S = 3600.0
+# The database's clock cannot be moved, but everything that it has noted can be.
+AGE = """
+update collection_tasks set started_at = started_at - make_interval(secs => $1),
+    heartbeat_at = heartbeat_at - make_interval(secs => $1), lease_until = lease_until - make_interval(secs => $1),
+    deadline_at = deadline_at - make_interval(secs => $1)
+where status = 'running'
+"""
+
+
+class Beats(PostgresJobQueue):
+    """Tells when heartbeats reached the database, and what others were found silent."""
+
+    def __init__(self, pool: Pool) -> None:
+        super().__init__(pool, SETTINGS, rescue_retry_s=0)
+        self.beaten = asyncio.Event()
+        self.looked = asyncio.Event()
+        self.rescued = 0
+
+    async def heartbeat(self, leases: Sequence[Lease]) -> Mapping[int, JobStatus]:
+        owned = await super().heartbeat(leases)
+        self.beaten.set()
+        return owned
+
+    async def rescue(self, limit: int = 100) -> int:
+        found = await super().rescue(limit)
+        self.rescued += found
+        self.looked.set()
+        return found
+
+
+class Long:
+    """A handler that runs until it is told to end."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.started = asyncio.Event()
+        self.end = asyncio.Event()
+
+    async def __call__(self, lease: Lease) -> str | None:
+        self.runs += 1
+        self.started.set()
+        await self.end.wait()
+        return None
+
+
+@asynccontextmanager
+async def _working(queue: PostgresJobQueue, handler: Handler, clock: Clock, **options: Any) -> AsyncIterator[Worker]:
+    settings = options.pop("settings", SETTINGS)
+    handlers = {TaskType.COLLECT: handler, TaskType.CLEAR_DATA: handler}
+    worker = Worker(queue, queue, handlers, MemoryWakeup(), settings, clock, drain_s=0, **options)
+    task = asyncio.create_task(worker.run())
+    try:
+        yield worker
+    finally:
+        worker.stop()
+        await asyncio.wait_for(task, 20)
+
+
+async def _pass_time(pool: Pool, seconds: float, mine: Beats, other: Beats, clock: ManualClock) -> None:
+    """One step: everything is that much older, and both workers feel the time go by."""
+    for queue in (mine, other):
+        queue.beaten.clear()
+        queue.looked.clear()
+    await pool.execute(AGE, seconds)
+    clock.advance(seconds)
+    async with asyncio.timeout(20):
+        await other.looked.wait()
+
+
+async def test_a_job_of_three_hours_is_never_run_twice(pg_pool: Pool) -> None:
+    """Q18: heartbeats keep it, whatever its age; another worker looks for silent ones all the time."""
+    clock, handler = ManualClock(START), Long()
+    mine, other = Beats(pg_pool), Beats(pg_pool)
+    job, _ = await mine.submit(wish())
+    behind, _ = await mine.submit(wish(TaskType.CLEAR_DATA))
+    async with _working(mine, handler, clock):
+        await asyncio.wait_for(handler.started.wait(), 10)
+        async with _working(other, handler, clock):
+            for _ in range(int(3 * HOUR_S / STEP_S)):
+                await _pass_time(pg_pool, STEP_S, mine, other, clock)
+                await asyncio.wait_for(mine.beaten.wait(), 20)
+            age = await pg_pool.fetchval(
+                "select clock_timestamp() - started_at from collection_tasks where id = $1", job.id
+            )
+            row = await row_of(pg_pool, job.id)
+            assert age > timedelta(hours=3) and (row["status"], row["attempts"], handler.runs) == ("running", 1, 1)
+            assert mine.rescued == other.rescued == 0 and await status_of(pg_pool, behind.id) is JobStatus.QUEUED
+            handler.end.set()
+
+            async def both_ended() -> bool:
+                return await status_of(pg_pool, behind.id) is JobStatus.COMPLETED
+
+            await until(both_ended)
+    assert [(await row_of(pg_pool, each.id))["attempts"] for each in (job, behind)] == [1, 1]
+
+
+async def test_a_job_past_its_deadline_is_not_kept_by_heartbeats(pg_pool: Pool) -> None:
+    """Q18: a handler that hangs beats for ever; its deadline, six hours, ends it in the ledger too."""
+    queue = Beats(pg_pool)
+    job, _ = await queue.submit(wish())
+    lease = (await queue.claim("hangs", ["collect"], 1))[0]
+    steps = 0
+    while await queue.heartbeat([lease]):
+        assert await queue.rescue() == 0 or steps * 25 >= 6 * HOUR_S
+        await pg_pool.execute(AGE, 25.0)
+        steps += 1
+        assert steps * 25 < 6 * HOUR_S + 60
+    assert steps * 25 >= 6 * HOUR_S
+    row = await row_of(pg_pool, job.id)
+    assert (row["status"], row["error_code"]) == ("queued", "deadline_exceeded")
+
+
+# --- wrong clocks
+
+
+class Shifted(SystemClock):
+    """The machine's clock, wrong by a constant."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(seconds=self._seconds)
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self._seconds
+
+
+SUBMIT = """
+insert into collection_tasks (task_type, source, payload, max_attempts)
+select case when n % 4 = 3 then 'clear_data' else 'collect' end, 's' || (n % 6), '{"batches": 3}', 25
+from generate_series(1, $1) n
+"""
+LEFT = "select count(*) from collection_tasks where finished_at is null"
+OUT_OF_TIME = """
+select count(*) from collection_tasks
+where not (created_at <= started_at and started_at <= heartbeat_at and heartbeat_at <= clock_timestamp()
+    and started_at <= finished_at and finished_at <= clock_timestamp()
+    and coalesce(scheduled_at, created_at) <= started_at)
+"""
+
+
+def _in_batches(queue: PostgresJobQueue, pool: Pool) -> Handler:
+    async def run(lease: Lease) -> str | None:
+        for batch in await ledger_oracle.batches_left(pool, lease):
+            async with queue.batch(lease) as tx:
+                await ledger_oracle.leave_effect(tx, lease, batch, 3)
+        return None
+
+    return run
+
+
+async def _until_none_left(pool: Pool) -> None:
+    async def done() -> bool:
+        return not await pool.fetchval(LEFT)
+
+    await until(done, within_s=60)
+    assert await ledger_oracle.violations(pool) == []
+    assert await pool.fetchval("select count(*) from collection_tasks where status <> 'completed'") == 0
+    assert await pool.fetchval(OUT_OF_TIME) == 0
+
+
+async def test_workers_whose_clocks_are_an_hour_apart_both_ways_share_a_ledger(pg_pool: Pool) -> None:
+    """Q18: no lease is taken for expired, none for endless, and every time in the row is the database's."""
+    await ledger_oracle.install(pg_pool)
+    await pg_pool.execute(SUBMIT, 60)
+    settings = JobSettings(lease_s=2, heartbeat_s=0.2, poll_s=0.05)
+    queue = PostgresJobQueue(pg_pool, settings)
+    handler = _in_batches(queue, pg_pool)
+    async with (
+        _working(queue, handler, Shifted(-HOUR_S), settings=settings),
+        _working(queue, handler, Shifted(0), settings=settings),
+        _working(queue, handler, Shifted(HOUR_S), settings=settings),
+    ):
+        await _until_none_left(pg_pool)
+    assert await pg_pool.fetchval("select max(attempts) from collection_tasks") == 1
+
+
+@pytest.mark.skipif(not FAKETIME, reason="needs libfaketime")
+async def test_processes_whose_clocks_are_an_hour_wrong_take_over_from_each_other(pg_pool: Pool, pg_dsn: str) -> None:
+    """Q18: one hour before and one behind; each is killed once, so the other finds it silent by the same clock."""
+    await ledger_oracle.install(pg_pool)
+    await pg_pool.execute(SUBMIT, 60)
+    crew = Crew()
+    # Not the program `faketime`: it stays in between, and a kill would meet it alone.
+    for name, offset in (("early", "-1h"), ("late", "+1h")):
+        crew.hire(name, pg_dsn, "env", f"LD_PRELOAD={FAKETIME[0]}", f"FAKETIME={offset}")
+    try:
+        for name, share in (("early", 30), ("late", 90)):
+
+            async def so_far(name: str = name, share: int = share) -> bool:
+                runs = "select count(*) from collection_tasks where status = 'running' and worker_id like $1 || '-%'"
+                done = await pg_pool.fetchval("select count(*) from effects")
+                return bool(done >= share and await pg_pool.fetchval(runs, name))
+
+            await until(so_far, within_s=60)
+            crew.kill(name)
+        await _until_none_left(pg_pool)
+    finally:
+        await crew.stop()
+    # Only what a killed worker held was run again: a lease that was alive was never taken.
+    again = await pg_pool.fetchval("select count(*) from collection_tasks where attempts > 1")
+    lost = await pg_pool.fetchval("select count(*) from transitions where old = 'running' and new = 'queued'")
+    assert 0 < again <= lost <= 8
+
+
+# --- dead workers
+
+
+async def test_the_job_of_a_killed_worker_runs_again_within_its_lease_and_five_seconds(
+    pg_pool: Pool, pg_dsn: str
+) -> None:
+    """Q18, by the times that the database noted: from the last sign of the first run to the start of the second."""
+    await ledger_oracle.install(pg_pool)
+    await pg_pool.execute(
+        """insert into collection_tasks (task_type, source, payload)
+           select 'collect', 's' || n, '{"batches": 1000}' from generate_series(1, 4) n"""
+    )
+    crew = Crew(("--product-pauses",))
+    crew.hire("first", pg_dsn)
+    try:
+
+        async def all_run() -> bool:
+            return bool(await pg_pool.fetchval("select count(distinct job) from effects") == 4)
+
+        await until(all_run)
+        crew.hire("second", pg_dsn)
+        crew.kill("first")
+        await crew.processes["first"].wait()
+        signs = {row["id"]: row["heartbeat_at"] for row in await pg_pool.fetch("select * from collection_tasks")}
+
+        async def all_run_again() -> bool:
+            return not await pg_pool.fetchval("select count(*) from collection_tasks where attempts < 2")
+
+        await until(all_run_again)
+    finally:
+        await crew.stop()
+    for row in await pg_pool.fetch("select * from collection_tasks"):
+        waited = row["started_at"] - signs[row["id"]]
+        assert timedelta(seconds=2) <= waited <= timedelta(seconds=2 + 5)
