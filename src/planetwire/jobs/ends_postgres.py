@@ -73,15 +73,16 @@ class EndWriter:
                         done.set_result((end.task_id, end.seq) in written)
 
     async def _store(self, ends: Sequence[End]) -> set[tuple[int, int]]:
-        # By id: heartbeats lock rows in the same order, so nobody waits in a circle.
-        ends = sorted(ends, key=attrgetter("task_id"))
-        plain = [end for end in ends if end.plain]
+        # By id: heartbeats lock rows in the same order, so nobody waits in a circle. An older lease of a job is lost.
+        newest = {end.task_id: end for end in sorted(ends, key=attrgetter("task_id", "seq"))}.values()
+        plain = [end for end in newest if end.plain]
+        told = [end for end in newest if not end.plain]
         written: set[tuple[int, int]] = set()
         async with translated():
             if plain:
                 written.update(await self._pool.fetch(Q.complete, *_keys(plain)))
-            if len(plain) < len(ends):
-                written.update(await self._pool.fetch(Q.finish, *_columns(ends), self._retry_s, RETRY_MAX_S))
+            if told:
+                written.update(await self._pool.fetch(Q.finish, *_columns(told), self._retry_s, RETRY_MAX_S))
             lost = [end for end in ends if (end.task_id, end.seq) not in written]
             if lost:
                 written.update(await self._pool.fetch(Q.were_finished, *_keys(lost)))
@@ -95,8 +96,7 @@ def _keys(ends: Sequence[End]) -> tuple[str, str]:
     return f"{{{ids}}}", f"{{{seqs}}}"
 
 
-def _columns(ends: Sequence[End]) -> tuple[list[object], ...]:
-    told = [end for end in ends if not end.plain]
+def _columns(told: Sequence[End]) -> tuple[list[object], ...]:
     return (
         [end.task_id for end in told],
         [end.seq for end in told],

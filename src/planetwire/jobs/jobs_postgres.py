@@ -267,7 +267,9 @@ def _cut(sample: str | None) -> str | None:
 
 
 def _keys(leases: Sequence[Lease]) -> tuple[list[int], list[int]]:
-    return [lease.job.id for lease in leases], [lease.seq for lease in leases]
+    """In the order of ids, the newest lease of each: who locks many rows locks them in this order."""
+    newest = {lease.job.id: lease.seq for lease in sorted(leases, key=lambda lease: (lease.job.id, lease.seq))}
+    return list(newest), list(newest.values())
 
 
 def _same_work(job: Job, request: JobRequest) -> Job:
