@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,4 +17,4 @@ _JOB = Job(
 
 
 def a_job(job_id: int, **changes: Any) -> Job:
-    return replace(_JOB, id=job_id, **changes)
+    return _JOB._replace(id=job_id, **changes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -279,7 +278,7 @@ async def test_job_rows_come_whole_then_only_when_changed() -> None:
         assert {row["data"]["id"] for row in rows} == {1, 2}
         assert rows[0]["data"]["created_at"].endswith("Z")
         for step in range(1, 11):
-            live.board.jobs[1] = dataclasses.replace(live.board.jobs[1], records_processed=step)
+            live.board.jobs[1] = live.board.jobs[1]._replace(records_processed=step)
         clock.advance(0.25)
         row = await client.hear()
         assert (row["data"]["id"], row["data"]["records_processed"]) == (1, 10)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from planetwire.errors import NotFound, StateError
@@ -20,6 +22,15 @@ FINISHED_SHOWN_S = 30.0
 PAGE_MAX = 500
 COUNTED_MAX = 10_000
 COUNTS_KEPT_S = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What decides whether a waiting write job of a source may start."""
+
+    running_id: int | None = None
+    head_id: int | None = None  # next in line of those whose time has come
+    paused_at: datetime | None = None
 
 
 class PostgresJobBoard:
@@ -66,6 +77,14 @@ class PostgresJobBoard:
                 row = await self._pool.fetchrow(Q.counts, COUNTED_MAX)
             self._counts, self._counted_at = dict(row), time.monotonic()
         return self._counts
+
+    async def standing(self, sources: Iterable[str | None]) -> tuple[datetime, Mapping[str, Standing]]:
+        """The ledger's clock, and how each of the sources stands. Beyond the port: for the shell alone."""
+        names = sorted({source for source in sources if source is not None})
+        async with translated():
+            rows = await self._pool.fetch(Q.standing, names)
+        known = {row["source"]: Standing(row["running_id"], row["head_id"], row["paused_at"]) for row in rows}
+        return rows[0]["now"], known
 
     async def retry(self, task_id: int) -> tuple[Job, bool]:
         """See the port."""

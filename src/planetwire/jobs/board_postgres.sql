@@ -52,3 +52,21 @@ select
     (select count(*) from (select from collection_tasks where status = 'queued' limit $1) as capped) as queued,
     (select count(*) from (
         select from collection_tasks where status = 'failed' and retried_as is null limit $1) as capped) as dead
+
+-- name: standing
+-- Per source: the write job that runs, the next in line, the pause. A row without a source for the clock alone.
+select clock.now, key.source, run.id as running_id, head.id as head_id, pause.paused_at
+from (select clock_timestamp() as now) clock
+left join unnest($1::text[]) as key (source) on true
+left join lateral (
+    select task.id from collection_tasks task
+    where task.source = key.source and task.status in ('running', 'cancelling')
+        and task.task_type in ('collect', 'clear_data')
+) run on true
+left join lateral (
+    select task.id from collection_tasks task
+    where task.source = key.source and task.status = 'queued' and task.parked is distinct from 'time'
+        and task.task_type in ('collect', 'clear_data')
+    order by task.priority, task.id limit 1
+) head on true
+left join paused_sources pause on pause.source = key.source

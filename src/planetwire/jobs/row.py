@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
 from operator import itemgetter
 from typing import Any
 
 from planetwire.model import Job, JobStatus, TaskType
 
-_COLUMNS = tuple(field.name for field in fields(Job))
-_values = itemgetter(*_COLUMNS)
-_TYPE, _STATUS = _COLUMNS.index("task_type"), _COLUMNS.index("status")
+_values = itemgetter(*Job._fields)
+_TYPE, _STATUS = Job._fields.index("task_type"), Job._fields.index("status")
 _TYPES = {kind.value: kind for kind in TaskType}
 _STATUSES = {status.value: status for status in JobStatus}
 
@@ -21,4 +19,4 @@ def job_of(row: Mapping[str, Any]) -> Job:
     values = list(_values(row))
     values[_TYPE] = _TYPES[values[_TYPE]]
     values[_STATUS] = _STATUSES[values[_STATUS]]
-    return Job(*values)
+    return Job._make(values)

@@ -21,7 +21,7 @@ STOPPED = "stopped; committed batches are kept"
 DEADLINE = ("deadline_exceeded", "the job ran longer than its type may")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outcome:
     """What is to be written about the job. `status` None: nothing; it is given back when `release` is set."""
 

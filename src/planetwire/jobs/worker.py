@@ -57,6 +57,8 @@ class Worker:
         self._wakeup = wakeup
         self._settings = settings
         self._clock = clock
+        self._log = log.bind()  # a logger that is bound already costs a third
+        self._deadlines = {kind: settings.deadline_s(kind) for kind in handlers}
         self._open_heart = heart
         self._drain_s = drain_s
         self._running: dict[int, Running] = {}
@@ -146,9 +148,9 @@ class Worker:
         return left_s <= 0
 
     def _start(self, lease: Lease) -> None:
-        ends_at = self._clock.monotonic() + self._settings.deadline_s(lease.job.task_type)
+        ends_at = self._clock.monotonic() + self._deadlines[lease.job.task_type]
         entry = self._running[lease.job.id] = Running(lease, ends_at)
-        entry.task = asyncio.create_task(self._work(entry), name=f"job-{lease.job.id}")
+        entry.task = asyncio.create_task(self._work(entry))
         entry.task.add_done_callback(lambda _: self._ended(entry))
 
     def _ended(self, entry: Running) -> None:
@@ -159,12 +161,12 @@ class Worker:
 
     async def _work(self, entry: Running) -> None:
         job = entry.lease.job
-        facts = {"task_id": job.id, "task_type": job.task_type.value, "source": job.source, "attempt": job.attempts}
-        log.info("data_job.started", **facts, worker=self.worker_id)
+        facts = {"task_id": job.id, "task_type": job.task_type, "source": job.source, "attempt": job.attempts}
+        self._log.info("data_job.started", worker=self.worker_id, **facts)
         outcome = await entry.handle(self._handlers[job.task_type])
         status = await self._write_end(entry.lease, outcome)
         code, error = outcome.error or (None, None)
-        log.info("data_job.completed", **facts, status=status, code=code, error=error)
+        self._log.info("data_job.completed", status=status, code=code, error=error, **facts)
 
     async def _write_end(self, lease: Lease, outcome: Outcome) -> str:
         """Again while the database is away; the status, or why none was written."""
@@ -191,7 +193,7 @@ class Worker:
             retry_after_s=outcome.retry_after_s,
             sample=outcome.sample,
         )
-        return outcome.status.value if written else "lost"
+        return outcome.status if written else "lost"
 
     # --- what becomes of leases
 

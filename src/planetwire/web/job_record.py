@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from datetime import UTC, datetime
 
 from planetwire.model import Job, Json
 
-_COLUMNS = tuple(field.name for field in fields(Job))
-
 
 def job_record(job: Job) -> Json:
     """Keys are the ledger's columns; times are ISO UTC with Z."""
-    return {column: _plain(getattr(job, column)) for column in _COLUMNS}
+    return {column: _plain(getattr(job, column)) for column in Job._fields}
 
 
 def _plain(value: object) -> object:
