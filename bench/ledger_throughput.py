@@ -20,8 +20,8 @@ from _running import line
 
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
-JOBS = {"ours": scaled(50_000), "pgqueuer": scaled(20_000), "procrastinate": scaled(4_000)}
-KEYED_JOBS = {"ours": scaled(10_000), "pgqueuer": scaled(10_000), "procrastinate": scaled(2_000)}
+JOBS = {"ours": scaled(50_000), "pgqueuer": scaled(20_000), "procrastinate": scaled(2_000)}
+KEYED_JOBS = {"ours": scaled(10_000), "pgqueuer": scaled(5_000), "procrastinate": scaled(1_000)}
 FEW, MANY = 100, 10_000  # sources
 # What was best for them: PgQueuer (batch, connections), procrastinate (jobs at once).
 PGQUEUER = ((100, 1), (100, 4), (500, 4))
@@ -70,7 +70,7 @@ async def mine(dsn: str, sources: int) -> float:
 def pgqueuer(dsn: str, sources: int, turn: int) -> float:
     """Jobs a second; by source, with an entrypoint each that runs one at a time."""
     jobs, (batch, pool) = (KEYED_JOBS if sources else JOBS)["pgqueuer"], PGQUEUER[turn]
-    jobs = jobs // 5 if sources == MANY else jobs  # each of its turns passes all keys: minutes otherwise
+    jobs = jobs // 4 if sources == MANY else jobs  # each of its turns passes all keys: minutes otherwise
     ask("pgqueuer", "fill", dsn, rows=jobs, keys=sources or 1)
     took = ask("pgqueuer", "drain", dsn, keys=sources or 1, batch=batch, pool=pool, keyed=int(sources > 0))
     assert ask("pgqueuer", "left", dsn) == 0
