@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
@@ -290,8 +291,41 @@ async def test_however_a_waiting_job_leaves_the_queue_the_one_behind_it_is_found
     else:
         assert await queue.finish(lease, JobStatus.COMPLETED)
         await leave(queue, ledger, waiting[0])
-    alpha = [lease.job.id for lease in await queue.claim("w2", ALL_TYPES, 10) if lease.job.source == "alpha"]
-    assert alpha == [waiting[1]]
+    found = {lease.job.source: lease.job.id for lease in await queue.claim("w2", ALL_TYPES, 10)}
+    assert found.pop("alpha") == waiting[1]
+    assert found == ({"elsewhere": waiting[0]} if leave is _move_first_away else {})
+
+
+@pytest.mark.parametrize("kind", [TaskType.COLLECT, TaskType.CLEAR_CACHE])
+async def test_a_stopped_job_that_is_queued_again_by_hand_is_found(kind: TaskType, ledger: Pool) -> None:
+    """S38: also one that had been put aside, behind a busy source, when it was stopped."""
+    queue, lease, waiting = await _one_running_two_parked(ledger)
+    await queue.cancel(waiting[0])
+    assert await queue.finish(lease, JobStatus.COMPLETED)
+    await ledger.execute("delete from collection_tasks where id = any ($1)", waiting[1:])
+    by_hand = "update collection_tasks set status = 'queued', finished_at = null, task_type = $2 where id = $1"
+    await ledger.execute(by_hand, waiting[0], kind.value)
+    assert (await claim_one(queue)).job.id == waiting[0]
+
+
+@pytest.mark.parametrize("hold", ["a wish for the same work", "a change by hand"])
+async def test_a_job_whose_row_is_held_while_its_source_gets_free_is_found_once_it_is_let_go(
+    hold: str, ledger: Pool
+) -> None:
+    """S38, Q28: whoever frees the source waits for nobody's open transaction, and finds the row held."""
+    queue = queue_on(ledger)
+    await queue.submit(wish())
+    lease = await claim_one(queue)
+    waiting, _ = await queue.submit(wish())
+    assert await queue.claim("w2", ALL_TYPES, 10) == []
+    async with ledger.acquire() as connection, connection.transaction():
+        if hold == "a wish for the same work":
+            twin, created = await queue.submit_in(connection, wish())
+            assert (twin.id, created) == (waiting.id, False)
+        else:
+            await connection.execute("update collection_tasks set priority = 1 where id = $1", waiting.id)
+        assert await asyncio.wait_for(queue.finish(lease, JobStatus.COMPLETED), 10)
+    assert (await claim_one(queue)).job.id == waiting.id
 
 
 async def test_stopping_a_whole_source_from_the_front_or_the_back_leaves_nothing_behind(ledger: Pool) -> None:

@@ -43,6 +43,17 @@ create trigger collection_tasks_scheduled before update of scheduled_at on colle
     for each row when (new.scheduled_at is distinct from old.scheduled_at)
     execute function planet_park_until_due();
 
+-- A waiting job that is changed in any way is seen again: by its new source, when it is queued once more after a stop,
+-- and above all if its source got free while the change was not committed, since a waker passes a row that is held.
+create function planet_unpark() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    new.parked := null;
+    return new;
+end $$;
+create trigger collection_tasks_touched before update on collection_tasks
+    for each row when (old.parked = 'source' and new.parked = 'source') execute function planet_unpark();
+
 -- Lets the next in line of a source be seen again. Any row of the source will do, since a claim always takes the
 -- true head; rows that somebody else holds are passed, so that two wakers cannot wait for each other.
 create function planet_wake_source(key text) returns void
