@@ -31,9 +31,9 @@ STARTS_MAX = 60
 GIVEN_UP = (*CONNECTION_ERRORS, *SERVER_BUSY, BackendError)
 
 SUBMIT = """
-insert into collection_tasks (task_type, source, priority, payload, max_attempts)
+insert into collection_tasks (task_type, source, priority, payload, max_attempts, created_at)
 select case when n % 4 = 3 then 'clear_data' else 'collect' end, 's' || (n % $1), 100 + (n / 5) % 2,
-    jsonb_build_object('batches', $3::int), 25
+    jsonb_build_object('batches', $3::int), 25, clock_timestamp() - interval '1 h'
 from generate_series(0, $2 - 1) n
 """
 
