@@ -39,7 +39,7 @@ async def examine(connection: Connection) -> list[Json]:
 
 
 async def _triggers(connection: Connection) -> Json:
-    wanted = {name for table in WATCHED for part in (table.name, *table.partitions) for name in trigger_names(part)}
+    wanted = {name for table in WATCHED for name in trigger_names(table.name)}
     rows = {row["name"]: row["always"] for row in await connection.fetch(Q.triggers_enabled)}
     missing = sorted(name for name in wanted if not rows.get(name))
     detail = f"missing or not ALWAYS: {', '.join(missing)}" if missing else f"{len(wanted)} in place"

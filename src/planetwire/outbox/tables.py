@@ -1,8 +1,9 @@
 """The one list of fact and derived tables, and the SQL that puts change triggers on them.
 
-Invariant: a table of this list, and every partition of it, carries four statement triggers that fire whoever
-writes (`ENABLE ALWAYS`). A test compares the list with `pg_trigger`, and this text with the migration that was
-shipped; a table that is added later gets a new migration made of `statements()`.
+Invariant: a table of this list, and every partition and child of it, carries four statement triggers that fire
+whoever writes (`ENABLE ALWAYS`). A test compares the list with `pg_trigger`, and this text with the migration that
+was shipped; a table that is added later gets a new migration made of `statements()`. Later partitions are followed by
+an event trigger where the server lets us have one, else by `planetwire migrate --repair`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Watched:
     """A table with columns `id` (primary key) and `source`, whose changes reach the map."""
 
     name: str
-    partitions: tuple[str, ...] = ()
+    partitioned: bool = False
 
 
 WATCHED = (Watched("collected_data"),)
@@ -39,17 +40,19 @@ def statements(watched: Watched) -> str:
 
     A statement addressed to a partition fires only the partition's own triggers; they report the parent's name.
     """
-    relations = (watched.name, *watched.partitions)
-    return "\n".join(_trigger(relation, watched.name, event) for relation in relations for event in EVENTS)
+    lines = [_trigger(watched.name, event) for event in EVENTS]
+    if watched.partitioned:
+        lines.append(f"select planet_watch_tree('public.{watched.name}');")
+    return "\n".join(lines)
 
 
-def _trigger(relation: str, reported: str, event: str) -> str:
-    name = f"tr_planet_{relation}_changed_{event}"
+def _trigger(table: str, event: str) -> str:
+    name = f"tr_planet_{table}_changed_{event}"
     # TRUNCATE has no transition table: the rows are counted before they go.
     moment = "before" if event == "truncate" else "after"
     transition = f"\n    {_TRANSITION[event]}" if _TRANSITION[event] else ""
     return (
-        f"create trigger {name} {moment} {event} on public.{relation}{transition}\n"
-        f"    for each statement execute function public.planet_note_{event}('{reported}');\n"
-        f"alter table public.{relation} enable always trigger {name};"
+        f"create trigger {name} {moment} {event} on public.{table}{transition}\n"
+        f"    for each statement execute function public.planet_note_{event}('{table}');\n"
+        f"alter table public.{table} enable always trigger {name};"
     )
