@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from planetwire.errors import InputError
 
@@ -218,6 +218,42 @@ class Written:
     unchanged: int
 
 
+class Orbit(NamedTuple):
+    """A row of `satellite_orbits`, without its fact. Angles in degrees, `mean_motion` in revolutions a day."""
+
+    norad_id: int
+    name: str
+    epoch: datetime | None
+    inclination: float | None
+    raan: float | None
+    ecc: float
+    argp: float | None
+    mean_anomaly: float | None
+    mean_motion: float
+    bstar: float | None
+    period_min: float
+    apogee_km: float
+    perigee_km: float
+    regime: str
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What a layer makes of one fact: how it is found, and the rows of its own tables.
+
+    Identity rather than measurements, so that new figures of the same thing leave the row as it is.
+    """
+
+    subtitle: str = ""
+    properties: Json = field(default_factory=dict)
+    severity: float | None = None
+    alt_m: float | None = None
+    orbit: Orbit | None = None
+
+
+Deriver: TypeAlias = Callable[[Fact], Derived]  # total: a fact may have been typed in by hand
+
+
 # --- changes and layers -----------------------------------------------------------------------------
 
 
@@ -285,7 +321,7 @@ class LayerAdapter:
     """One layer's entry in the registry: the only place that binds source, table, cache, owned rows, refresh.
 
     `feeds`: (table, source or "*"). `aliases`: other spellings of a source, e.g. `celestrak_tle`.
-    `stale_after_s`: age of the newest success after which the layer is shown as stale.
+    `stale_after_s`: age of the newest success after which the layer is shown as stale. `kind` "meta": not drawn.
     """
 
     id: str
@@ -301,6 +337,7 @@ class LayerAdapter:
     reload_floor_s: float = 0.2
     stale_after_s: float = 86_400.0
     aliases: Mapping[str, str] = field(default_factory=dict)
+    derive: Deriver | None = None  # None: the layer's things cannot be searched for
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -205,6 +205,19 @@ class FactStore(Protocol):
         """When each source last finished a complete body."""
 
 
+class ObjectStore(Protocol):
+    """Things that people search and open. None is given out whose fact is gone, whatever became of its own row."""
+
+    async def search(self, question: str, layer: str | None, limit: int) -> Sequence[Json]:
+        """Objects of which every word of the question begins a word, best first."""
+
+    async def card(self, object_id: str) -> Json | None:
+        """All that is known of `<layer>:<source>:<key>`; None when there is no such fact."""
+
+    async def features(self, ids: Sequence[str] | None, limit: int | None) -> tuple[Sequence[bytes], int]:
+        """Feature JSON of these objects, or of all, and how many there are."""
+
+
 class SourceStore(Protocol):
     """What an operator sets and sees per source: switches, schedule, next run, last error, rejects."""
 

@@ -22,7 +22,9 @@ from planetwire.collect.observe import ObservationFeeds
 from planetwire.collect.parse import parse_body as parse_body
 from planetwire.collect.sink_http import HttpPatchSink
 from planetwire.errors import SetupError
+from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
+from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.facts.observations_sqlite import SqliteObservationStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.board_postgres import PostgresJobBoard
@@ -184,7 +186,8 @@ async def _open_earth(
     stack.push_async_callback(doorbell.aclose)
     registry, cache = EarthLayerAdapterRegistry(), MemoryCache()
     event_log = await PostgresEventLog.open(pool)
-    snapshots = LayerSnapshots(PostgresFactStore(pool), registry, event_log, cache, clock, simulated=settings.simulated)
+    facts, objects = PostgresFactStore(pool), PostgresObjectStore(pool)
+    snapshots = LayerSnapshots(facts, registry, event_log, cache, clock, objects=objects, simulated=settings.simulated)
     stack.push_async_callback(snapshots.aclose)
     hub = Hub(
         event_log,
@@ -340,12 +343,14 @@ async def open_work(
         queue = PostgresJobQueue(pool, settings.jobs)
         client = PoliteClient(clock)
         stack.push_async_callback(client.aclose)
-        facts, known = PostgresFactStore(pool), PostgresSourceStore(pool, source_defaults(settings))
+        registry = EarthLayerAdapterRegistry()
+        facts = PostgresFactStore(pool, Projection(registry.derivers))
+        known = PostgresSourceStore(pool, source_defaults(settings))
         await known.ensure()
         collector = FeedCollector(fact_feeds(), client, FileBodyStore(settings.data_dir / "bodies"), clock, settings)
         handlers: dict[TaskType, Handler] = {
             TaskType.COLLECT: CollectTask(queue, collector, facts, known, clock, _throttle(settings)),
-            TaskType.CLEAR_DATA: ClearDataTask(queue, facts, EarthLayerAdapterRegistry().owned_tables),
+            TaskType.CLEAR_DATA: ClearDataTask(queue, facts, registry.owned_tables),
             TaskType.CLEAR_CACHE: ClearCacheTask(queue, write_hint),
             TaskType.EARTH_REFRESH: EarthRefreshTask(queue, write_hint),
         }

@@ -14,6 +14,7 @@ from fastapi import FastAPI
 
 from planetwire.clock import SystemClock
 from planetwire.facts.facts_postgres import PostgresFactStore
+from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import LogEvent
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
@@ -46,7 +47,9 @@ class Earth:
         self.events: list[LogEvent] = []
         self.moved = asyncio.Event()
         clock, registry, cache, bell = SystemClock(), EarthLayerAdapterRegistry(), MemoryCache(), MemoryWakeup()
-        self.snapshots = LayerSnapshots(PostgresFactStore(pool), registry, log, cache, clock)
+        self.snapshots = LayerSnapshots(
+            PostgresFactStore(pool), registry, log, cache, clock, objects=PostgresObjectStore(pool)
+        )
         self.tail = Tail(log, ["earth_updates"], bell, self._publish, clock, before=self.snapshots.forget)
         self.relay = Relay(
             PostgresChangeLog(pool, payload),
@@ -238,7 +241,8 @@ async def test_layers_know_their_counts_and_last_success(pg_pool: Pool) -> None:
         )
         await earth.quiet()
         items = (await earth.http.get("/api/v1/layers")).json()["items"]
-        satellites, quakes = items
+        satellites, quakes, objects = items
         assert (satellites["count"], satellites["state"]) == (1, "live")
         assert satellites["last_success_at"].endswith("Z")
         assert (quakes["count"], quakes["state"], quakes["last_success_at"]) == (0, "empty", None)
+        assert (objects["kind"], objects["strategy"], objects["count"]) == ("meta", "delta", 0)

@@ -27,6 +27,9 @@ def test_the_shipped_sources_feed_their_layers_under_either_name() -> None:
     assert REGISTRY.layers_of("collected_data", "celestrak_tle") == ("satellites",)
     assert REGISTRY.layers_of("collected_data", "usgs_quakes") == ("earthquakes",)
     assert REGISTRY.layers_of("collected_data", None) == ("satellites", "earthquakes")
+    assert REGISTRY.layers_of("satellite_orbits", "celestrak_tle") == ("satellites",)
+    assert REGISTRY.layers_of("resolved_locations", "usgs_quakes") == ("earthquakes",)
+    assert REGISTRY.layers_of("earth_interactables", "whatever") == ("interactables",)
     assert REGISTRY.layers_of("collected_data", "unknown") == ()
     assert REGISTRY.sources_of("satellites") == ("celestrak_gp", "celestrak_tle")
 
@@ -35,12 +38,15 @@ def test_the_shipped_sources_feed_their_layers_under_either_name() -> None:
 def test_every_declaration_is_complete(adapter: LayerAdapter) -> None:
     """S71, S73-S76."""
     assert adapter.feeds
-    assert adapter.sources
+    assert adapter.sources or adapter.kind == "meta"
     assert all(pattern.startswith(("earth:", "dash:")) for pattern in adapter.cache_patterns)
     assert f"earth:layer:{adapter.id}:*" in adapter.cache_patterns
     about = adapter.provenance
     assert all((about.publisher, about.licence, about.coverage, about.limits, adapter.title, adapter.title_zh))
-    assert adapter.default_strategy is not Strategy.DELTA
+    # Rows are known by id in one table only, and only its layer may be changed row by row.
+    by_id = all(table == "earth_interactables" for table, _ in adapter.feeds)
+    assert (adapter.default_strategy is Strategy.DELTA) == by_id
+    assert (adapter.derive is not None) == ("earth_interactables" in adapter.owned_tables)
     watched = {table.name for table in WATCHED}
     assert {table for table, _ in adapter.feeds} | set(adapter.owned_tables) <= watched
 
@@ -48,12 +54,14 @@ def test_every_declaration_is_complete(adapter: LayerAdapter) -> None:
 def test_a_layer_is_added_by_one_declaration() -> None:
     """S72, S75."""
     registry = EarthLayerAdapterRegistry([*LAYERS, CABLES])
-    assert [adapter.id for adapter in registry.all()] == ["satellites", "earthquakes", "cables"]
+    assert [adapter.id for adapter in registry.all()] == ["satellites", "earthquakes", "interactables", "cables"]
     assert registry.layers_of("cable_segments", "whatever") == ("cables",)
     assert registry.layers_of_source("cable_map") == ("cables",)
-    assert registry.layers_of_source(None) == ("satellites", "earthquakes", "cables")
+    assert registry.layers_of_source(None) == ("satellites", "earthquakes", "interactables", "cables")
     assert registry.owned_tables("cable_map") == ("cable_segments", "cable_points")
-    assert registry.owned_tables("celestrak_gp") == ()
+    assert registry.owned_tables("celestrak_gp") == ("satellite_orbits", "earth_interactables")
+    assert registry.owned_tables("usgs_quakes") == ("resolved_locations", "earth_interactables")
+    assert registry.owned_tables("nobody") == ()
 
 
 def test_an_unknown_layer_is_not_found() -> None:

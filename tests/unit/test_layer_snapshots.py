@@ -250,13 +250,14 @@ async def test_layers_are_listed_before_any_feed_succeeded_and_without_a_databas
     assert [(item["id"], item["state"], item["count"]) for item in items] == [
         ("satellites", "empty", 0),
         ("earthquakes", "empty", 0),
+        ("interactables", "empty", 0),
     ]
     assert all(all(item["provenance"].values()) for item in items)
     assert items[0]["sources"] == ["celestrak_gp"]
     await made.change()
     made.facts.failing = True
     items = (await made.get("/api/v1/layers")).json()["items"]
-    assert [(item["state"], item["count"]) for item in items] == [("unavailable", None), ("empty", 0)]
+    assert [(item["state"], item["count"]) for item in items] == [("unavailable", None), ("empty", 0), ("empty", 0)]
 
 
 async def test_the_count_is_read_again_only_after_a_change(made: Made) -> None:

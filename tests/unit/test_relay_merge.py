@@ -102,6 +102,18 @@ def test_the_strongest_change_gives_the_scalars_and_all_give_the_lists() -> None
     assert event.merged_count == 3
 
 
+def test_of_equally_strong_changes_that_of_the_facts_gives_the_scalars() -> None:
+    """S56, Q20: derived rows go with their facts, and a little later."""
+    registry = EarthLayerAdapterRegistry([adapter("points", ("collected_data", "a"), ("orbits", "a"))])
+    rows = (
+        change("collected_data", operation=Operation.DELETE, records=9, number=1),
+        change("orbits", operation=Operation.DELETE, records=7, number=2),
+    )
+    event = event_of(merge_all([effect for row in rows for effect in route(row, registry)]))
+    assert (event.table, event.records_processed) == ("collected_data", 9)
+    assert event.tables == ("collected_data", "orbits")
+
+
 def test_equal_changes_add_their_records() -> None:
     """S60: a source cleared in three batches is one event with all its records."""
     rows = [change(operation=Operation.DELETE, records=5000, number=n) for n in (1, 2)]

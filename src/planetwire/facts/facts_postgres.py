@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import orjson
-
+from planetwire.facts import clean
+from planetwire.facts.derived_postgres import Projection
 from planetwire.log import get_logger
 from planetwire.model import Batch, Fact, FetchState, Written
 from planetwire.ports import JobTx
@@ -29,8 +29,10 @@ SHRINK_MIN = 0.5  # a body with less than this share of the rows we have deletes
 class PostgresFactStore:
     """Port FactStore."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, projection: Projection | None = None) -> None:
+        """`projection` makes the derived rows of what is written; None: there are none."""
         self._pool = pool
+        self._projection = projection
 
     async def upsert(self, tx: JobTx, source: str, batch: Batch, task_id: int | None) -> Written:
         """See the port. Of facts with one key the last wins; a tombstone wins over all.
@@ -39,7 +41,8 @@ class PostgresFactStore:
         """
         connection: Connection = tx.connection
         async with translated():
-            written = await self._merge(connection, source, batch.facts, task_id)
+            written, changed = await self._merge(connection, source, batch.facts, task_id)
+            await self._derive(connection, source, batch, changed)
             if batch.tombstones:
                 await self._delete(connection, Q.delete_keys, source, batch.tombstones)
             if batch.complete and batch.sweep_keys is not None:
@@ -47,15 +50,28 @@ class PostgresFactStore:
             await self._remember(connection, source, batch, task_id)
         return written
 
-    async def _merge(self, connection: Connection, source: str, facts: Sequence[Fact], task_id: int | None) -> Written:
+    async def _merge(
+        self, connection: Connection, source: str, facts: Sequence[Fact], task_id: int | None
+    ) -> tuple[Written, Sequence[str]]:
+        """What was written, and the keys of the rows that changed."""
         if not facts:
-            return Written(0, 0, 0)
+            return Written(0, 0, 0), ()
         rows = {row[0]: row for row in _stage_rows(facts)}  # one statement may not write a row twice: the last wins
         await connection.execute(Q.create_stage)
         await connection.copy_records_to_table(STAGE, records=rows.values(), columns=STAGE_COLUMNS)
         counts = await connection.fetchrow(Q.merge_stage, source, task_id)
         inserted, updated = counts["inserted"], counts["updated"]
-        return Written(inserted, updated, len(rows) - inserted - updated)
+        return Written(inserted, updated, len(rows) - inserted - updated), counts["keys"]
+
+    async def _derive(self, connection: Connection, source: str, batch: Batch, changed: Sequence[str]) -> None:
+        """In the transaction of the facts; at the end of a run also what was written by others or before an upgrade."""
+        if self._projection is None:
+            return
+        if changed:
+            facts = {clean.text(fact.external_key): fact for fact in batch.facts}
+            await self._projection.project(connection, source, [facts[key] for key in changed])
+        if batch.complete or batch.state is not None:
+            await self._projection.catch_up(connection, source)
 
     async def _sweep(self, tx: JobTx, source: str, keys: frozenset[str], task_id: int | None) -> None:
         connection: Connection = tx.connection
@@ -132,32 +148,12 @@ def _rows_of(batch: Batch) -> int | None:
 def _stage_rows(facts: Sequence[Fact]) -> Iterator[tuple[Any, ...]]:
     for fact in facts:
         yield (
-            _text(fact.external_key),
-            _text(fact.kind),
-            _text(fact.title),
-            _json(fact.data),
+            clean.text(fact.external_key),
+            clean.text(fact.kind),
+            clean.text(fact.title),
+            clean.json_bytes(fact.data),
             fact.lat,
             fact.lon,
             fact.observed_at,
             fact.valid_until,
         )
-
-
-def _text(value: str) -> str:
-    """PostgreSQL has no NUL in text; one in a title must not cost the batch."""
-    return value.replace("\x00", "")
-
-
-def _json(value: object) -> bytes:
-    text = orjson.dumps(value)
-    return orjson.dumps(_without_nul(value)) if b"\\u0000" in text else text
-
-
-def _without_nul(value: object) -> object:
-    if isinstance(value, str):
-        return _text(value)
-    if isinstance(value, dict):
-        return {_text(str(key)): _without_nul(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nul(item) for item in value]
-    return value

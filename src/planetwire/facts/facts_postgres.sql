@@ -26,9 +26,10 @@ with changed as (
     where (f.kind, f.title, f.data, f.lat, f.lon, f.observed_at, f.valid_until) is distinct from
         (excluded.kind, excluded.title, excluded.data, excluded.lat, excluded.lon, excluded.observed_at,
          excluded.valid_until)
-    returning f.xmax = 0 as inserted
+    returning f.xmax = 0 as inserted, f.external_key
 )
-select count(*) filter (where inserted) as inserted, count(*) filter (where not inserted) as updated
+select count(*) filter (where inserted) as inserted, count(*) filter (where not inserted) as updated,
+    coalesce(array_agg(external_key), '{}') as keys
 from merged
 
 -- name: count_before_run
@@ -70,18 +71,20 @@ on conflict (source) do update set last_success_at = excluded.last_success_at, r
 select planet_clear_chunk($1, $2, $3)
 
 -- name: features
-select '{"id":' || to_json(source || ':' || external_key)::text
-    || ',"source":' || to_json(source)::text
-    || ',"kind":' || to_json(kind)::text
-    || ',"title":' || to_json(title)::text
-    || ',"lat":' || coalesce(to_json(lat)::text, 'null')
-    || ',"lon":' || coalesce(to_json(lon)::text, 'null')
+-- A place that was put right by hand or found by name is shown instead of the fact's own.
+select '{"id":' || to_json(f.source || ':' || f.external_key)::text
+    || ',"source":' || to_json(f.source)::text
+    || ',"kind":' || to_json(f.kind)::text
+    || ',"title":' || to_json(f.title)::text
+    || ',"lat":' || coalesce(to_json(coalesce(place.lat, f.lat))::text, 'null')
+    || ',"lon":' || coalesce(to_json(coalesce(place.lon, f.lon))::text, 'null')
     || ',"observed_at":' || coalesce(
-        to_char(observed_at at time zone 'utc', '"\""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""'), 'null')
-    || ',"data":' || data::text || '}' as feature
-from collected_data
-where source = any ($1::text[])
-order by observed_at desc nulls last, id desc
+        to_char(f.observed_at at time zone 'utc', '"\""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""'), 'null')
+    || ',"data":' || f.data::text || '}' as feature
+from collected_data f
+left join resolved_locations place on place.source = f.source and place.fact_key = f.external_key
+where f.source = any ($1::text[])
+order by f.observed_at desc nulls last, f.id desc
 limit $2
 
 -- name: count_facts

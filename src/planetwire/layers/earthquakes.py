@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
-from planetwire.model import LayerAdapter, Provenance
+from planetwire.layers.values import joined, number, text
+from planetwire.model import Derived, Fact, LayerAdapter, Provenance
+
+
+def _derive(fact: Fact) -> Derived:
+    """Found by place, magnitude (`M 5.4`), day and id."""
+    magnitude, depth_km = number(fact.data.get("mag")), number(fact.data.get("depth_km"))
+    day = fact.observed_at.date().isoformat() if fact.observed_at else ""
+    return Derived(
+        subtitle=joined("" if magnitude is None else f"M {magnitude:.1f}", day),
+        properties={"mag": magnitude, "mag_type": text(fact.data.get("mag_type")) or None, "depth_km": depth_km},
+        severity=magnitude,
+        alt_m=None if depth_km is None else -1000.0 * depth_km,
+    )
+
 
 EARTHQUAKES = LayerAdapter(
     id="earthquakes",
@@ -10,7 +24,9 @@ EARTHQUAKES = LayerAdapter(
     title_zh="地震",
     group="hazards",
     kind="point",
-    feeds=(("collected_data", "usgs_quakes"),),
+    feeds=(("collected_data", "usgs_quakes"), ("resolved_locations", "usgs_quakes")),
+    owned_tables=("resolved_locations", "earth_interactables"),
+    derive=_derive,
     cache_patterns=("earth:layer:earthquakes:*", "earth:search:*", "dash:source:usgs_quakes:*"),
     stale_after_s=1800.0,  # the feed is rebuilt every minute
     provenance=Provenance(

@@ -9,10 +9,11 @@ from collections.abc import Iterable, Sequence
 
 from planetwire.errors import NotFound
 from planetwire.layers.earthquakes import EARTHQUAKES
+from planetwire.layers.interactables import INTERACTABLES
 from planetwire.layers.satellites import SATELLITES
-from planetwire.model import LayerAdapter
+from planetwire.model import Deriver, LayerAdapter
 
-LAYERS = (SATELLITES, EARTHQUAKES)
+LAYERS = (SATELLITES, EARTHQUAKES, INTERACTABLES)
 ANY = "*"
 
 
@@ -77,3 +78,8 @@ class EarthLayerAdapterRegistry:
         """Derived tables from which `clear_data` of the source deletes."""
         layers = self.layers_of_source(source)
         return tuple(dict.fromkeys(table for layer in layers for table in self._adapters[layer].owned_tables))
+
+    def derivers(self, source: str) -> Sequence[tuple[str, Deriver]]:
+        """Layers that make derived rows of the source's facts, each with how."""
+        adapters = [self._adapters[layer] for layer in self.layers_of("collected_data", source)]
+        return [(adapter.id, adapter.derive) for adapter in adapters if adapter.derive is not None]

@@ -27,7 +27,12 @@ class Watched:
     partitioned: bool = False
 
 
-WATCHED = (Watched("collected_data"),)
+WATCHED = (
+    Watched("collected_data"),
+    Watched("satellite_orbits"),
+    Watched("resolved_locations"),
+    Watched("earth_interactables"),
+)
 
 
 def trigger_names(table: str) -> tuple[str, ...]:

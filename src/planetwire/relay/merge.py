@@ -14,6 +14,7 @@ from planetwire.model import Action, LayerEvent, Operation, Strategy
 from planetwire.relay.route import DELTA_IDS_MAX, Routed
 
 STRENGTH: Mapping[Strategy, int] = {Strategy.DELTA: 0, Strategy.RELOAD: 1, Strategy.CLEAR_THEN_RELOAD: 2}
+FACTS = "collected_data"  # named before the tables derived from it, which change in the same commits
 NAMES_MAX = 100  # sources, tables named in one event
 
 Kind = tuple[Action, Strategy, str | None, str | None, Operation | None]
@@ -70,8 +71,13 @@ def strategy_of(merged: Merged) -> Strategy:
 
 
 def event_of(merged: Merged) -> LayerEvent:
-    """The event on the wire: scalars of the strongest effect (the latest of equals), and the names of all."""
-    kind, tally = max(merged.tallies.items(), key=lambda item: (STRENGTH[item[0][1]], item[1].occurred_at))
+    """The event on the wire: scalars of the strongest effect, and the names of all.
+
+    Of equally strong ones a change of facts comes before one of derived rows, then the latest.
+    """
+    kind, tally = max(
+        merged.tallies.items(), key=lambda item: (STRENGTH[item[0][1]], item[0][3] == FACTS, item[1].occurred_at)
+    )
     action, _, source, table, operation = kind
     strategy = strategy_of(merged)
     rows = merged.rows if strategy is Strategy.DELTA else {}

@@ -18,7 +18,7 @@ import orjson
 from planetwire.errors import BackendError
 from planetwire.log import get_logger
 from planetwire.model import Json, LayerAdapter, LogEvent
-from planetwire.ports import Cache, Clock, EventLog, FactStore, LayerRegistry
+from planetwire.ports import Cache, Clock, EventLog, FactStore, LayerRegistry, ObjectStore
 
 log = get_logger()
 
@@ -47,10 +47,12 @@ class LayerSnapshots:
         cache: Cache,
         clock: Clock,
         *,
+        objects: ObjectStore | None = None,
         simulated: bool = False,
     ) -> None:
-        """`simulated` says that the feeds are: a live layer is then called so."""
+        """`objects`: what layers of no source show. `simulated` says that the feeds are: a live layer is called so."""
         self._facts = facts
+        self._objects = objects
         self._registry = registry
         self._log = event_log
         self._cache = cache
@@ -120,7 +122,7 @@ class LayerSnapshots:
     async def _read(self, adapter: LayerAdapter, state: str, limit: int | None) -> bytes:
         topic = f"layer:{adapter.id}"
         revision = (await self._log.heads([topic]))[topic]  # before the rows
-        features, total = await self._facts.features(self._registry.sources_of(adapter.id), limit)
+        features, total = await self._features(adapter, limit)
         head = {
             "layer": adapter.id,
             "epoch": self._log.epoch,
@@ -132,6 +134,11 @@ class LayerSnapshots:
             "truncated": len(features) < total,
         }
         return await asyncio.to_thread(_pack, f"{self._log.epoch}:{revision}", head, features)
+
+    async def _features(self, adapter: LayerAdapter, limit: int | None) -> tuple[Sequence[bytes], int]:
+        if adapter.sources or self._objects is None:
+            return await self._facts.features(self._registry.sources_of(adapter.id), limit)
+        return await self._objects.features(None, limit)
 
     # --- states
 
@@ -166,7 +173,7 @@ class LayerSnapshots:
         generation = self._cache.generation(adapter.id)
         known = self._counts.get(adapter.id)
         if known is None or known[0] != generation:
-            _, total = await self._facts.features(self._registry.sources_of(adapter.id), 0)
+            _, total = await self._features(adapter, 0)
             known = self._counts[adapter.id] = (generation, total)
         return known[1]
 
@@ -185,7 +192,8 @@ class LayerSnapshots:
         self, adapter: LayerAdapter, known: tuple[float, str, str | None] | None
     ) -> tuple[str, str | None]:
         try:
-            successes = await self._facts.last_success(adapter.sources)
+            every = [source for other in self._registry.all() for source in other.sources]
+            successes = await self._facts.last_success(adapter.sources or every)
         except BackendError:
             if known is None:
                 raise

@@ -1,0 +1,78 @@
+"""Derived rows in PostgreSQL: made of facts in the transaction of the facts, so neither is ever seen without the other.
+
+What a fact means is said by its layer's declaration; here it is only written, one statement a table and batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from planetwire.facts import clean
+from planetwire.model import Derived, Deriver, Fact, Orbit
+from planetwire.postgres import Connection
+from planetwire.sql import queries_beside
+
+Q = queries_beside(__file__)
+
+CATCH_UP_ROWS = 2_000
+
+
+class Projection:
+    """Writes the derived rows of facts. `derivers` names a source's layers that have any, each with how."""
+
+    def __init__(self, derivers: Callable[[str], Sequence[tuple[str, Deriver]]]) -> None:
+        self._derivers = derivers
+
+    async def project(self, connection: Connection, source: str, facts: Sequence[Fact]) -> None:
+        """Of facts that the open transaction wrote or locked; each key once. Rows with the same values stay."""
+        for layer, derive in self._derivers(source):
+            await _put(connection, layer, source, facts, derive)
+
+    async def catch_up(self, connection: Connection, source: str) -> int:
+        """Facts that no job of this version wrote, as those typed in by hand; how many there were."""
+        done = 0
+        for layer, derive in self._derivers(source):
+            while facts := await _missing(connection, source, layer):
+                await _put(connection, layer, source, facts, derive)
+                done += len(facts)
+        return done
+
+
+async def _missing(connection: Connection, source: str, layer: str) -> Sequence[Fact]:
+    rows = await connection.fetch(Q.not_yet_projected, source, layer, CATCH_UP_ROWS)
+    return [Fact(**{**row, "data": row["data"] if isinstance(row["data"], dict) else {}}) for row in rows]
+
+
+async def _put(connection: Connection, layer: str, source: str, facts: Sequence[Fact], derive: Deriver) -> None:
+    made = [(clean.text(fact.external_key), fact, derive(fact)) for fact in facts]
+    await connection.execute(Q.put_interactables, layer, source, *_columns([_found(*one) for one in made]))
+    orbits = [(key, *_clean(derived.orbit)) for key, _, derived in made if derived.orbit is not None]
+    if orbits:
+        await connection.execute(Q.put_orbits, source, *_columns(orbits))
+    without = [key for key, _, derived in made if derived.orbit is None]
+    if without:
+        await connection.execute(Q.drop_orbits, source, without)
+
+
+def _found(key: str, fact: Fact, derived: Derived) -> tuple[object, ...]:
+    return (
+        key,
+        clean.text(fact.kind),
+        clean.text(fact.title),
+        clean.text(derived.subtitle),
+        fact.lat,
+        fact.lon,
+        derived.alt_m,
+        clean.json_bytes(derived.properties),
+        derived.severity,
+        fact.valid_until,
+    )
+
+
+def _clean(orbit: Orbit) -> Orbit:
+    return orbit._replace(name=clean.text(orbit.name)) if "\x00" in orbit.name else orbit
+
+
+def _columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
+    """One array a column: the shape in which a statement takes many rows."""
+    return [list(column) for column in zip(*rows, strict=True)]

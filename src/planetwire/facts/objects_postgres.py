@@ -1,0 +1,51 @@
+"""Objects that people search and open, in PostgreSQL: port ObjectStore."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from planetwire.model import Json
+from planetwire.postgres import Pool, translated
+from planetwire.sql import queries_beside
+
+Q = queries_beside(__file__)
+
+WORDS_MAX = 8
+_WORD = re.compile(r"[^\W_]+")
+
+
+class PostgresObjectStore:
+    """Port ObjectStore."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def search(self, question: str, layer: str | None, limit: int) -> Sequence[Json]:
+        """See the port."""
+        words = _WORD.findall(question.lower())[:WORDS_MAX]
+        if not words:
+            return ()
+        query = " & ".join(f"'{word}':*" for word in words)
+        async with translated():
+            rows = await self._pool.fetch(Q.search, query, question.strip().lower(), layer, limit)
+        return [dict(row) for row in rows]
+
+    async def card(self, object_id: str) -> Json | None:
+        """See the port."""
+        layer, source, key = (*object_id.split(":", 2), "", "")[:3]
+        async with translated():
+            row = await self._pool.fetchrow(Q.card, object_id, layer, source, key)
+        return dict(row) if row is not None else None
+
+    async def features(self, ids: Sequence[str] | None, limit: int | None) -> tuple[Sequence[bytes], int]:
+        """See the port."""
+        async with (
+            translated(),
+            self._pool.acquire() as connection,
+            connection.transaction(isolation="repeatable_read"),
+        ):
+            rows = await connection.fetch(Q.features, ids, limit)
+            whole = ids is not None or limit is None
+            total = len(rows) if whole else await connection.fetchval(Q.count_features)
+        return [row[0].encode() for row in rows], total

@@ -1,0 +1,62 @@
+-- name: search
+-- Every word of the question begins a word of the object. Best first: the key itself, the whole title, its beginning,
+-- whole words; then the gravest, then the shortest title. Facts decide: asked for the best rows only, one by one.
+select id, layer, source, fact_key as key, source || ':' || fact_key as feature, kind, title, subtitle, lat, lon, alt_m,
+    severity
+from (
+    select i.*, case
+            when lower(i.fact_key) = $2 then 0
+            when lower(i.title) = $2 then 1
+            when starts_with(lower(i.title), $2) then 2
+            when i.search @@ replace($1, ':*', '')::tsquery then 3
+            else 4
+        end as rank
+    from earth_interactables i
+    where i.search @@ $1::text::tsquery and ($3::text is null or i.layer = $3)
+    order by rank, i.severity desc nulls last, length(i.title), i.title, i.id
+    limit $4 + 100
+) best
+where (select true from collected_data f where f.source = best.source and f.external_key = best.fact_key)
+order by rank, severity desc nulls last, length(title), title, id
+limit $4
+
+-- name: card
+-- By the object's row if there is one, else by the fact that its id names: one typed in by hand has a card too.
+with named as (
+    select coalesce(i.source, $3) as source, coalesce(i.fact_key, $4) as key
+    from (select) one left join earth_interactables i on i.id = $1
+)
+select $1 as id, coalesce(i.layer, $2) as layer, f.source, f.external_key as key,
+    f.source || ':' || f.external_key as feature, f.kind, f.title, coalesce(i.subtitle, '') as subtitle,
+    coalesce(r.lat, f.lat) as lat, coalesce(r.lon, f.lon) as lon, i.alt_m, i.severity,
+    coalesce(i.properties, '{}') as properties, f.data, to_jsonb(o) - array['id', 'source', 'fact_key'] as orbit,
+    r.method as place_method, r.precision_m as place_precision_m,
+    f.observed_at, f.collected_at, f.valid_until, i.updated_at
+from named
+join collected_data f on f.source = named.source and f.external_key = named.key
+left join earth_interactables i on i.id = $1
+left join satellite_orbits o on o.source = f.source and o.fact_key = f.external_key
+left join resolved_locations r on r.source = f.source and r.fact_key = f.external_key
+
+-- name: features
+-- Without ids all objects. In the shape of a layer's features; none without its fact.
+select '{"id":' || to_json(i.id)::text
+    || ',"layer":' || to_json(i.layer)::text
+    || ',"source":' || to_json(i.source)::text
+    || ',"kind":' || to_json(i.kind)::text
+    || ',"title":' || to_json(i.title)::text
+    || ',"subtitle":' || to_json(i.subtitle)::text
+    || ',"lat":' || coalesce(to_json(i.lat)::text, 'null')
+    || ',"lon":' || coalesce(to_json(i.lon)::text, 'null')
+    || ',"observed_at":' || coalesce(
+        to_char(f.observed_at at time zone 'utc', '"\""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""'), 'null')
+    || ',"data":' || i.properties::text || '}' as feature
+from earth_interactables i
+join collected_data f on f.source = i.source and f.external_key = i.fact_key
+where $1::text[] is null or i.id = any ($1)
+order by i.id
+limit $2
+
+-- name: count_features
+select count(*) from earth_interactables i
+where exists (select from collected_data f where f.source = i.source and f.external_key = i.fact_key)

@@ -1,0 +1,33 @@
+"""A layer that nobody sees: the diagnostic's own change passes the relay under this name, and touches no picture."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.model import LayerAdapter, Provenance
+
+CANARY = LayerAdapter(
+    id="canary",
+    title="Canary",
+    title_zh="金丝雀",
+    group="operations",
+    kind="none",
+    feeds=(("collected_data", "planetwire_canary"),),
+    cache_patterns=(),
+    provenance=Provenance(publisher="Planetwire", licence="none", coverage="none", limits="never a fact"),
+)
+
+
+class RelayRegistry(EarthLayerAdapterRegistry):
+    """What the relay sees: every layer, and for its one pair the canary. No list of layers holds it, so a change of
+    a whole table and a refresh of all layers pass it by, and snapshots do not know it.
+    """
+
+    def layers_of(self, table: str, source: str | None) -> Sequence[str]:
+        """As the registry has it."""
+        return (CANARY.id,) if (table, source) in CANARY.feeds else super().layers_of(table, source)
+
+    def adapter(self, layer: str) -> LayerAdapter:
+        """Raises NotFound `unknown_layer`."""
+        return CANARY if layer == CANARY.id else super().adapter(layer)

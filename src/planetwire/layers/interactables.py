@@ -1,0 +1,22 @@
+"""The layer behind search and object cards: every thing of every layer, known to browsers by id. Not drawn."""
+
+from __future__ import annotations
+
+from planetwire.model import LayerAdapter, Provenance, Strategy
+
+INTERACTABLES = LayerAdapter(
+    id="interactables",
+    title="Objects",
+    title_zh="对象",
+    group="meta",
+    kind="meta",
+    feeds=(("earth_interactables", "*"),),
+    cache_patterns=("earth:layer:interactables:*", "earth:search:*"),
+    default_strategy=Strategy.DELTA,
+    provenance=Provenance(
+        publisher="Computed here from the facts of the other layers",
+        licence="That of the layer an object belongs to",
+        coverage="Every object of the layers that can be searched",
+        limits="As current as the last run of the object's source",
+    ),
+)
