@@ -22,12 +22,14 @@ from planetwire.model import Lease, TaskType
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.postgres import Pool, close_pool, connect, open_pool
 from planetwire.settings import JobSettings
+from planetwire.settle import settle
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 ALL_TYPES = tuple(kind.value for kind in TaskType)
 CONNECTIONS = 10  # of the worker's pool: its batches and ends share them, whatever the number of jobs
 
 configure_logging("console", "warning")
+settle()  # as every role does
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from planetwire.errors import SetupError
 from planetwire.failpoint import arm
 from planetwire.log import get_logger
 from planetwire.settings import Settings
+from planetwire.settle import settle
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 from planetwire.supervise.supervisor import listening_socket
@@ -29,6 +30,7 @@ from planetwire.wiring import Loop, Secrets
 log = get_logger()
 
 SHUTDOWN_S = 5  # open requests get this long
+ASKED_AGAIN_S = 1.0
 END_S = 10.0  # a process that was told to end is gone by then, also when its database went away first
 
 
@@ -105,6 +107,7 @@ async def _serve(settings: Settings, dsn: str | None, secrets: Secrets, code: st
                 server_header=False,
             )
         )
+        settle()
         async with _running(web.loops):
             log.info("web.server.started", url=f"http://{settings.host}:{sock.getsockname()[1]}")
             await _serve_until_told(server, sock, web)
@@ -159,10 +162,22 @@ def _end_in_any_case() -> None:
 async def _loops(opening: wiring.Opening) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    first_at: list[float] = []
+
+    def told() -> None:
+        """Whoever asks again does not want to wait; the rescue does the rest. A terminal's Ctrl-C and the supervisor
+        that passes it on ask once.
+        """
+        first_at.append(loop.time())
+        if first_at[-1] - first_at[0] > ASKED_AGAIN_S:
+            os._exit(1)
+        stop.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, told)
     async with opening as parts, _running(parts.loops) as failed:
         failed.add_done_callback(lambda _: stop.set())
+        settle()
         await stop.wait()
         _end_in_any_case()
         await parts.drain()
