@@ -155,6 +155,7 @@ async def test_the_oracle_sees_what_it_is_there_for(deed: str, words: str, pg_po
 async def test_the_oracle_sees_a_batch_after_its_lease_an_overlap_and_a_job_that_was_passed(pg_pool: Pool) -> None:
     await ledger_oracle.install(pg_pool)
     await pg_pool.execute(SUBMIT, 0, 12, 1)
+    await pg_pool.execute("update collection_tasks set priority = 1")
     queue = queue_on(pg_pool)
     lease = await claim_one(queue)
     late = await pg_pool.fetchval(
