@@ -63,6 +63,7 @@ from planetwire.web.cache_memory import MemoryCache
 from planetwire.web.layer_snapshots import LayerSnapshots
 from planetwire.web.limits import ConnectionLimits
 from planetwire.web.metrics import expose
+from planetwire.web.search import router as search_router
 from planetwire.web.sse import SseEndpoint
 from planetwire.web.sse_protocol import make_protocol
 from planetwire.web.task_board import TaskBoard
@@ -209,6 +210,7 @@ async def _open_earth(
     web.routers += [
         jobs.router(queue, board, guard, registry.canonical, admit=check_request),
         visualization.router(snapshots, guard),
+        search_router(objects, registry, guard),
         socket_router(sockets),
     ]
     web.loops |= {

@@ -8,7 +8,7 @@ from (
             when lower(i.fact_key) = $2 then 0
             when lower(i.title) = $2 then 1
             when starts_with(lower(i.title), $2) then 2
-            when i.search @@ replace($1, ':*', '')::tsquery then 3
+            when i.search @@ (select replace($1, ':*', '')::tsquery) then 3 -- read once, not for each row
             else 4
         end as rank
     from earth_interactables i
