@@ -6,8 +6,7 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -16,9 +15,10 @@ from typing import Annotated, Any
 import typer
 
 from planetwire import __version__
-from planetwire.errors import PlanetwireError
-from planetwire.log import configure_logging, get_logger
-from planetwire.settings import Settings, flat, load_settings
+from planetwire.settings import flat
+from planetwire.supervise.command import AsJson
+from planetwire.supervise.command import opened as _settings
+from planetwire.supervise.jobs_commands import jobs
 
 app = typer.Typer(
     help="A self-hosted live-Earth platform.",
@@ -26,11 +26,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-log = get_logger()
-
 STAGES = ("jobs", "collect", "facts", "layers", "outbox", "relay", "stream", "web")
-
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
 
 class Half(StrEnum):
@@ -41,20 +37,6 @@ class Half(StrEnum):
 
 
 Only = Annotated[Half | None, typer.Option("--only", help="Run one half alone.")]
-
-
-@contextmanager
-def _settings(role: str, **overrides: Any) -> Iterator[Settings]:
-    """Settings and logging for one command; errors of ours become one line and exit 1."""
-    try:
-        settings, ignored = load_settings(**overrides)
-        configure_logging(settings.log_format, settings.log_level, role=role)
-        if ignored:
-            log.warning("settings.service_links.ignored", names=ignored)
-        yield settings
-    except PlanetwireError as error:
-        typer.echo(f"planetwire: {error.message}", err=True)
-        raise typer.Exit(1) from error
 
 
 def _halves(only: Half | None) -> dict[str, Any]:
@@ -223,57 +205,7 @@ def sources(as_json: AsJson = False) -> None:
         typer.echo(sources_cli.listing(settings, as_json=as_json))
 
 
-jobs = typer.Typer(help="The job ledger.", no_args_is_help=True)
 app.add_typer(jobs, name="jobs")
-
-
-@jobs.command("ls")
-def jobs_ls(
-    status: Annotated[
-        str | None, typer.Option(help="queued, running, cancelling, completed, failed, cancelled")
-    ] = None,
-    source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=500)] = 30,
-    as_json: AsJson = False,
-) -> None:
-    """Newest jobs first."""
-    from planetwire.supervise import jobs_cli
-
-    with _settings("jobs") as settings:
-        typer.echo(jobs_cli.ls(settings, status=status, source=source, limit=limit, as_json=as_json))
-
-
-@jobs.command("submit")
-def jobs_submit(
-    task_type: Annotated[str, typer.Argument(help="collect, clear_data, clear_cache or earth_refresh")],
-    source: str,
-    priority: Annotated[int, typer.Option()] = 100,
-    key: Annotated[str | None, typer.Option("--key", help="Idempotency key.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Ask for work; a queued job of the same type and source is returned instead of a second one."""
-    from planetwire.supervise import jobs_cli
-
-    with _settings("jobs") as settings:
-        typer.echo(jobs_cli.submit(settings, task_type, source, priority=priority, key=key, as_json=as_json))
-
-
-@jobs.command("cancel")
-def jobs_cancel(task_id: int, as_json: AsJson = False) -> None:
-    """Stop a job; batches already committed stay."""
-    from planetwire.supervise import jobs_cli
-
-    with _settings("jobs") as settings:
-        typer.echo(jobs_cli.cancel(settings, task_id, as_json=as_json))
-
-
-@jobs.command("show")
-def jobs_show(task_id: int) -> None:
-    """One job as JSON."""
-    from planetwire.supervise import jobs_cli
-
-    with _settings("jobs") as settings:
-        typer.echo(jobs_cli.show(settings, task_id))
 
 
 main: Callable[[], None] = app

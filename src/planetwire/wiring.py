@@ -21,7 +21,8 @@ from planetwire.collect.http import PoliteClient
 from planetwire.collect.observe import ObservationFeeds
 from planetwire.collect.parse import parse_body as parse_body
 from planetwire.collect.sink_http import HttpPatchSink
-from planetwire.errors import SetupError
+from planetwire.diagnosing import Diagnostics
+from planetwire.errors import InputError, PlanetwireError, SetupError
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
@@ -39,16 +40,16 @@ from planetwire.jobs.task_clear_data import ClearDataTask
 from planetwire.jobs.task_collect import CollectTask
 from planetwire.jobs.task_earth_refresh import EarthRefreshTask
 from planetwire.jobs.worker import Worker
+from planetwire.layers.canary import RelayRegistry
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.log import get_logger
 from planetwire.migrate import pending_postgres
 from planetwire.model import JobRequest, Json, TaskType
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
-from planetwire.outbox.diagnosis_postgres import examine
 from planetwire.outbox.prune import prune_forever
 from planetwire.outbox.prune_postgres import PostgresPruner
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
-from planetwire.postgres import Pool, close_pool, connect, open_pool
+from planetwire.postgres import Pool, close_pool, open_pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
 from planetwire.settings import Settings
@@ -161,7 +162,7 @@ async def open_web(
         web.routers.append(await _sources(settings, pool, guard))
         names = [name for name, on in (("earth", pool is not None), ("terminal", settings.terminal)) if on]
         web.routers.append(session.router(guard, halves=names, simulated=settings.simulated, version=__version__))
-        web.routers.append(health.router(web.checks, names, lambda: _diagnostics(pool, web.checks), guard))
+        web.routers.append(health.router(web.checks, names, _diagnosis(pool, web.checks, secrets), guard))
         web.app = web_app.create(web.routers, __version__)
         yield web
 
@@ -238,7 +239,7 @@ def _relay(
 ) -> Relay:
     return Relay(
         PostgresChangeLog(pool, payload),
-        EarthLayerAdapterRegistry(),
+        RelayRegistry(),
         invalidate,
         doorbell.bell(CHANGES),
         settings.relay,
@@ -317,13 +318,8 @@ async def _someone_leads(pool: Pool) -> str | None:
     return None if leader["held"] else "no relay leads"
 
 
-async def _diagnostics(pool: Pool | None, checks: dict[str, health.Check]) -> Json:
-    steps: list[Json] = []
-    if pool is not None:
-        async with pool.acquire(timeout=health.CHECK_TIMEOUT_S) as connection:
-            steps = await examine(connection)
-    answers = {name: await health.run_check(check) or "ok" for name, check in checks.items()}
-    return {"steps": steps, "checks": answers}
+def _diagnosis(pool: Pool | None, checks: dict[str, health.Check], secrets: Secrets) -> Diagnostics:
+    return Diagnostics(pool, lambda: health.run_checks(checks), secrets.admin_token)
 
 
 # --- work, collect, relay -----------------------------------------------------------------------------
@@ -439,9 +435,25 @@ class Ledger:
     board: PostgresJobBoard
 
 
+def canonical(source: str) -> str:
+    """A source's own name for its alias; any other text as it is."""
+    return EarthLayerAdapterRegistry().canonical(source)
+
+
+def ledger_source(source: str) -> tuple[str, str | None]:
+    """The source's own name, and a warning when no feed has it. Raises InputError for one that runs without jobs."""
+    name, feeds = canonical(source), fact_feeds()
+    if name in observation_feeds():
+        off = f"PLANETWIRE_FEEDS__{name.upper()}__ENABLED=false"
+        raise InputError(
+            f"{name} runs without jobs, so there is nothing to hold; {off} switches it off at the next start"
+        )
+    return name, None if name in feeds else f"{unknown(name, feeds).message}; done all the same"
+
+
 def check_request(request: JobRequest) -> JobRequest:
     """The request with its source's own name. Raises NotFound for a collect of a source that no feed has."""
-    source = EarthLayerAdapterRegistry().canonical(request.source) if request.source else None
+    source = canonical(request.source) if request.source else None
     if request.task_type is TaskType.COLLECT and source not in fact_feeds():
         raise unknown(source or "", fact_feeds())
     return replace(request, source=source)
@@ -449,11 +461,19 @@ def check_request(request: JobRequest) -> JobRequest:
 
 @asynccontextmanager
 async def open_ledger(settings: Settings, dsn: str) -> AsyncIterator[Ledger]:
-    """For one command."""
+    """For one command. Raises SetupError when it failed and the schema is that of another version."""
     async with AsyncExitStack() as stack:
         pool = await _pool(stack, dsn, "cli", 2)
         queue = PostgresJobQueue(pool, settings.jobs)
-        yield Ledger(queue, PostgresJobBoard(pool, queue))
+        try:
+            yield Ledger(queue, PostgresJobBoard(pool, queue))
+        except PlanetwireError:
+            raise
+        except Exception as error:
+            behind = await _schema_current(pool)
+            if behind is None:
+                raise
+            raise SetupError(f"{behind}: run `planetwire migrate`, or restart `planetwire up`") from error
 
 
 async def source_records(settings: Settings, dsn: str | None) -> list[Json]:
@@ -465,12 +485,3 @@ async def source_records(settings: Settings, dsn: str | None) -> list[Json]:
             pool = await _pool(stack, dsn, "cli", 2)
             records += await PostgresSourceStore(pool, source_defaults(settings)).list()
     return sorted(records, key=lambda record: str(record["source"]))
-
-
-async def examine_database(dsn: str) -> list[Json]:
-    """The database's part of the diagnostic. Raises BackendError."""
-    connection = await connect(dsn, application="doctor")
-    try:
-        return await examine(connection)
-    finally:
-        await connection.close()

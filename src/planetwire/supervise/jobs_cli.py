@@ -6,114 +6,197 @@ import asyncio
 import difflib
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
-from io import StringIO
 from typing import TypeVar
 
-from rich.console import Console
-from rich.table import Table
+import typer
 from typer import BadParameter
 
-from planetwire.model import Job, JobRequest, JobStatus, TaskType
+from planetwire.model import WRITE_TASKS, Job, JobRequest, JobStatus, TaskType
 from planetwire.settings import Settings
+from planetwire.supervise import jobs_text as text
 from planetwire.supervise.roles import database_of
 from planetwire.web.job_record import job_record
-from planetwire.wiring import Ledger, check_request, open_ledger
+from planetwire.wiring import Ledger, canonical, check_request, ledger_source, open_ledger
 
 T = TypeVar("T")
-WIDTH = 140
 
 
-def _run(settings: Settings, work: Callable[[Ledger], Awaitable[T]]) -> T:
-    async def run() -> T:
+def run(settings: Settings, work: Callable[[Ledger], Awaitable[T]]) -> T:
+    """One command's work on the ledger."""
+
+    async def opened() -> T:
         async with open_ledger(settings, database_of(settings)) as ledger:
             return await work(ledger)
 
-    return asyncio.run(run())
+    return asyncio.run(opened())
 
 
-def _choice(text: str, allowed: Sequence[str], what: str) -> str:
-    if text in allowed:
-        return text
-    near = difflib.get_close_matches(text, allowed, n=1, cutoff=0.0)[0]
-    raise BadParameter(f"unknown {what} {text!r}; did you mean {near}? ({', '.join(allowed)})")
+def choice(given: str, allowed: Sequence[str], what: str) -> str:
+    """`given`, which must be one of those."""
+    if given in allowed:
+        return given
+    near = difflib.get_close_matches(given, allowed, n=1, cutoff=0.0)[0]
+    raise BadParameter(f"unknown {what} {given!r}; did you mean {near}? ({', '.join(allowed)})")
 
 
-def ls(settings: Settings, *, status: str | None, source: str | None, limit: int, as_json: bool) -> str:
+def as_text(value: object) -> str:
+    """JSON as people like to read it."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+# --- looking ------------------------------------------------------------------------------------------
+
+
+def ls(settings: Settings, *, status: str | None, dead: bool, source: str | None, limit: int, as_json: bool) -> str:
     """Newest first, as a table or JSON."""
+    if dead and status not in (None, JobStatus.FAILED):
+        raise BadParameter(f"dead jobs are failed ones: leave out --status {status}, or --dead")
     if status is not None:
-        _choice(status, [s.value for s in JobStatus], "status")
+        choice(status, [s.value for s in JobStatus], "status")
+    named = canonical(source) if source else None
 
-    async def work(ledger: Ledger) -> Sequence[Job]:
-        return (await ledger.board.page(status=status, source=source, cursor=None, limit=limit))[0]
+    async def work(ledger: Ledger) -> str:
+        board = ledger.board
+        if dead:
+            found, more = await board.dead(source=named, cursor=None, limit=limit)
+        else:
+            found, more = await board.page(status=status, source=named, cursor=None, limit=limit)
+        if as_json:
+            return as_text([job_record(job) for job in found])
+        now, standing = await board.standing(job.source for job in found if job.status is JobStatus.QUEUED)
+        lines = [text.listing(found, now, standing) if found else _none(named, status)]
+        if more:
+            lines.append(f"older ones exist: --limit {min(limit * 4, 500)}, --status, --source")
+        if status is None and named is None and not dead:
+            lines.append(text.counted(await board.counts()))
+        return "\n".join(lines)
 
-    found = _run(settings, work)
-    if as_json:
-        return json.dumps([job_record(job) for job in found], indent=2)
-    return _table(found) if found else "no jobs"
-
-
-def _table(found: Sequence[Job]) -> str:
-    table = Table(box=None, pad_edge=False)
-    for column in ("id", "type", "source", "status", "records", "age", "message"):
-        table.add_column(
-            column, no_wrap=column != "message", justify="right" if column in ("id", "records") else "left"
-        )
-    for job in found:
-        total = f"/{job.records_total}" if job.records_total else ""
-        note = job.error or job.message or ""
-        if job.error_code:
-            note = f"[{job.error_code}] {note}"
-        table.add_row(
-            str(job.id),
-            job.task_type,
-            job.source or "–",
-            job.status,
-            f"{job.records_processed}{total}",
-            _age(job.created_at),
-            note.replace("[", "\\["),
-        )
-    out = StringIO()
-    Console(file=out, width=WIDTH, color_system=None).print(table)
-    return out.getvalue().rstrip()
+    return run(settings, work)
 
 
-def _age(since: datetime) -> str:
-    seconds = int((datetime.now(UTC) - since).total_seconds())
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds // size} {unit}"
-    return f"{max(seconds, 0)} s"
+def _none(source: str | None, status: str | None) -> str:
+    return " ".join(["no", *filter(None, [status]), "jobs", *([f"of {source}"] if source else [])])
 
 
-def submit(settings: Settings, task_type: str, source: str, *, priority: int, key: str | None, as_json: bool) -> str:
+def dead(settings: Settings, *, source: str | None, limit: int, as_json: bool) -> str:
+    """Failed jobs that nobody has tried again, newest first."""
+    named = canonical(source) if source else None
+
+    async def work(ledger: Ledger) -> str:
+        found, more = await ledger.board.dead(source=named, cursor=None, limit=limit)
+        if as_json:
+            return as_text([job_record(job) for job in found])
+        if not found:
+            return f"no dead jobs{f' of {named}' if named else ''}"
+        now, _ = await ledger.board.standing([])
+        only = f" --source {named}" if named else ""
+        tail = [f"older ones exist: --limit {min(limit * 4, 500)}"] if more else []
+        tail.append(f"again: `planetwire jobs retry ID…`, all of these: `planetwire jobs retry --dead{only}`")
+        return "\n".join([text.dead_listing(found, now), *tail])
+
+    return run(settings, work)
+
+
+def show(settings: Settings, task_id: int, *, as_json: bool) -> str:
+    """One job."""
+
+    async def work(ledger: Ledger) -> str:
+        job = await ledger.board.get(task_id)
+        if as_json:
+            return as_text(job_record(job))
+        return text.card(job, *await ledger.board.standing([job.source]))
+
+    return run(settings, work)
+
+
+# --- asking -------------------------------------------------------------------------------------------
+
+
+def submit(
+    settings: Settings,
+    task_type: str,
+    source: str | None,
+    *,
+    layer: str | None,
+    priority: int,
+    key: str | None,
+    as_json: bool,
+) -> str:
     """The job, new or already waiting."""
-    _choice(task_type, [t.value for t in TaskType], "task type")
-    request = JobRequest(TaskType(task_type), source, priority=priority, idempotency_key=key)
+    kind = TaskType(choice(task_type, [t.value for t in TaskType], "task type"))
+    if not source and kind in WRITE_TASKS:
+        raise BadParameter(
+            f"{kind} needs a source: `planetwire jobs submit {kind} SOURCE`; `planetwire sources` lists them"
+        )
+    if layer and kind in WRITE_TASKS:
+        raise BadParameter(f"--layer is for clear_cache and earth_refresh; {kind} works on a source")
+    request = JobRequest(kind, source or None, {"layer": layer} if layer else {}, priority, key)
 
-    async def work(ledger: Ledger) -> tuple[Job, bool]:
-        return await ledger.queue.submit(check_request(request))
+    async def work(ledger: Ledger) -> str:
+        job, created = await ledger.queue.submit(check_request(request))
+        if as_json:
+            return json.dumps({"task_id": job.id, "status": job.status, "created": created})
+        if job.status is not JobStatus.QUEUED:
+            return f"job {job.id} did this work for the same key ({job.status})"
+        reason = text.waits_for(job, *await ledger.board.standing([job.source]))
+        waits = "" if created and reason[0] == "free" else f": {reason[1]}"
+        return f"job {job.id} {'queued' if created else 'was already waiting, no second one is made'}{waits}"
 
-    job, created = _run(settings, work)
-    if as_json:
-        return json.dumps({"task_id": job.id, "status": job.status, "created": created})
-    return f"job {job.id} {job.status}" if created else f"job {job.id} was already waiting ({job.status})"
+    return run(settings, work)
 
 
 def cancel(settings: Settings, task_id: int, *, as_json: bool) -> str:
-    """Ask a job to stop."""
+    """Ask a job to stop; what is kept, and what happens next."""
 
     async def work(ledger: Ledger) -> Job:
         return await ledger.queue.cancel(task_id)
 
-    job = _run(settings, work)
-    return json.dumps({"task_id": job.id, "status": job.status}) if as_json else f"job {job.id} {job.status}"
+    job = run(settings, work)
+    if as_json:
+        return json.dumps(
+            {
+                "task_id": job.id,
+                "status": job.status,
+                "batches": job.batches,
+                "records_processed": job.records_processed,
+            }
+        )
+    so_far = f"{text.kept(job)} are committed and stay" if job.batches else "nothing was committed"
+    if job.status is JobStatus.CANCELLED:
+        return f"job {job.id} cancelled before it ran{f'; {so_far}, from an earlier attempt' if job.batches else ''}"
+    return (
+        f"job {job.id} cancelling: {so_far} so far; the open batch will be rolled back.\n"
+        "Its worker sees this within about 2 s and the job ends cancelled; if the worker is gone or does not stop, "
+        f"the ledger ends it after a minute.\nFollow: `planetwire jobs watch {job.id}`"
+    )
 
 
-def show(settings: Settings, task_id: int) -> str:
-    """One job as JSON."""
+def pause(settings: Settings, source: str, paused: bool, *, as_json: bool) -> str:
+    """Hold a source's write jobs, or let them go on."""
+    if not source.strip():
+        raise BadParameter("name a source; `planetwire sources` lists them")
+    name, warning = ledger_source(source)
+    if warning:
+        typer.echo(f"planetwire: {warning}", err=True)
 
-    async def work(ledger: Ledger) -> Job:
-        return await ledger.board.get(task_id)
+    async def work(ledger: Ledger) -> str:
+        now, before = await ledger.board.standing([name])
+        await ledger.queue.pause(name, paused)
+        if as_json:
+            return json.dumps({"source": name, "paused": paused, "changed": (before[name].paused_at is None) == paused})
+        goes_on = before[name].running_id
+        if not paused:
+            was = "goes on: its waiting jobs run in order" if before[name].paused_at else "was not paused"
+            return f"{name} {was}"
+        since = (
+            f"has been paused for {text.since(before[name].paused_at, now)} already"
+            if before[name].paused_at
+            else "paused"
+        )
+        runs = f"Job {goes_on} runs and goes on; `planetwire jobs cancel {goes_on}` stops it. " if goes_on else ""
+        return (
+            f"{name} {since}: no collect or clear_data of it starts, new ones wait.\n"
+            f"{runs}To go on: `planetwire jobs resume {name}`"
+        )
 
-    return json.dumps(job_record(_run(settings, work)), indent=2)
+    return run(settings, work)
