@@ -2,7 +2,15 @@
 
 import pytest
 
-pytest_plugins = ["fix_browser", "fix_feeds", "fix_installation", "fix_observations", "fix_pgbouncer", "fix_postgres"]
+pytest_plugins = [
+    "fix_browser",
+    "fix_earth",
+    "fix_feeds",
+    "fix_installation",
+    "fix_observations",
+    "fix_pgbouncer",
+    "fix_postgres",
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

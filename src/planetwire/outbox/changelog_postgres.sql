@@ -1,6 +1,7 @@
 -- name: lead
 update earth_log_head
 set leader_term = leader_term + (case when leader_holder = $1 then 0 else 1 end),
+    leader_since = case when leader_holder = $1 then leader_since else clock_timestamp() end,
     leader_holder = $1,
     leader_expires_at = clock_timestamp() + make_interval(secs => $2)
 where leader_holder is null or leader_holder = $1 or leader_expires_at <= clock_timestamp()

@@ -1,8 +1,3 @@
--- name: triggers_enabled
-select tgname as name, tgenabled::text = 'A' as always
-from pg_trigger
-where tgname like 'tr_planet_%_changed_%';
-
 -- name: newest_facts
 select known.source, c.facts, c.newest_at, d.last_error_code, d.last_error, d.last_success_at
 from (
@@ -17,14 +12,24 @@ cross join lateral (
     select count(*) as facts, max(collected_at) as newest_at
     from (select collected_at from collected_data where source = known.source limit $1) counted
 ) c
-order by known.source;
+order by known.source
+limit $2;
 
 -- name: listeners
-select count(*) from pg_stat_activity where datname = current_database() and application_name = 'planetwire listen';
-
--- name: long_transactions
-select pid, application_name, extract(epoch from clock_timestamp() - xact_start)::float8 as age_s
+-- A listener proves every few seconds that it is alive. One of another role shows no times: taken for alive.
+select pid, application_name, extract(epoch from clock_timestamp() - query_start)::float8 as silent_s
 from pg_stat_activity
-where datname = current_database() and xact_start < clock_timestamp() - make_interval(secs => $1)
-order by xact_start
-limit 5;
+where datname = current_database() and application_name = 'planetwire listen'
+order by pid
+limit 100;
+
+-- name: gate
+select extract(epoch from open_until - clock_timestamp())::float8 from wakeup_gates where channel = $1;
+
+-- name: term_age
+select extract(epoch from clock_timestamp() - leader_since)::float8 from earth_log_head;
+
+-- name: hints_quarantined
+select count(*) from (
+    select from earth_refresh_hints where consumed_at is null and next_attempt_at = 'infinity' limit 1000
+) waiting;

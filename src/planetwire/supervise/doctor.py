@@ -1,4 +1,7 @@
-"""`planetwire doctor`: each stage of the path, in the order in which a change passes them."""
+"""`planetwire doctor`: each stage of the path, in the order in which a change passes them, with a change of our own.
+
+Seven numbered steps are the path (S88); what stands around it – the installation, the server, the ledger – has none.
+"""
 
 from __future__ import annotations
 
@@ -6,36 +9,32 @@ import asyncio
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from typing import Any
 
-from websockets.asyncio.client import connect as connect_websocket
-from websockets.exceptions import WebSocketException
-
-from planetwire import wiring
+from planetwire.diagnosing import examine_path
 from planetwire.errors import PlanetwireError
+from planetwire.finding import Finding, first_broken, step
+from planetwire.model import Json
 from planetwire.settings import Settings
 from planetwire.supervise.datadir import DataDir
-from planetwire.supervise.roles import database_of, web_url_of
+from planetwire.supervise.roles import database_of, effective, web_url_of
 
 ANSWER_TIMEOUT_S = 10.0
 
-Step = dict[str, Any]
 
-
-def _step(name: str, title: str, ok: bool, detail: str, advice: str = "") -> Step:
-    return {"step": name, "title": title, "ok": ok, "detail": detail, "advice": "" if ok else advice}
-
-
-def examine(settings: Settings) -> list[Step]:
+def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
     """Every step; a step that cannot be looked at fails with the reason."""
     url = web_url_of(settings)
+    shown = effective(settings).admin_token
+    token = shown.get_secret_value() if shown else None
     steps = [_installation(settings)]
     if settings.earth and not _terminal_only(settings):
-        steps += _database(settings)
-        steps += [asyncio.run(_websocket(url)), _http(url, "visualization", "Snapshots answer", "/api/v1/layers")]
+        path = _path(settings, url, token, canary=canary)
+        around = [found for found in path if not found["number"]]
+        snapshots = _http(url, token, "visualization", "Snapshots answer", "/api/v1/layers", "snapshots_down")
+        steps += [*(found for found in path if found["number"]), snapshots, *around]
     if settings.terminal:
-        steps.append(_http(url, "terminal", "The terminal answers", "/api/scan/terminal", absent_ok="half_disabled"))
-    steps.append(_http(url, "ready", "The installation is ready", "/readyz"))
+        steps.append(_terminal(url, token))
+    steps.append(_http(url, token, "ready", "The installation is ready", "/readyz", "not_ready"))
     return steps
 
 
@@ -45,62 +44,55 @@ def _terminal_only(settings: Settings) -> bool:
     return bool(running and running.get("halves") == "terminal")
 
 
-def _installation(settings: Settings) -> Step:
+def _installation(settings: Settings) -> Json:
     data = DataDir(settings.data_dir)
     running = data.is_running()
     facts = data.runtime() or {}
     detail = f"pid {facts.get('pid')} at {facts.get('url')}" if running else f"nothing runs on {data.path}"
     ok = running or settings.database_url is not None
-    return _step("installation", "Planetwire runs", ok, detail, "start it with `planetwire up`")
+    return step(
+        "installation", "Planetwire runs", detail, [] if ok else [Finding("installation_down", "no process holds it")]
+    )
 
 
-def _database(settings: Settings) -> list[Step]:
+def _path(settings: Settings, url: str, token: str | None, *, canary: bool) -> list[Json]:
     try:
-        return asyncio.run(wiring.examine_database(database_of(settings)))
+        return asyncio.run(examine_path(database_of(settings), url, token, canary=canary))
     except PlanetwireError as error:
-        advice = "see postgres.log in the data dir; `planetwire up` restarts an embedded server by itself"
-        return [_step("database", "PostgreSQL answers", False, error.message, advice)]
+        return [step("database", "PostgreSQL answers", "", [Finding("database_down", error.message)])]
 
 
-async def _websocket(url: str) -> Step:
-    title = "Browsers can connect"
-    advice = "the web process does not accept WebSockets: look at its log, and at a proxy in between"
-    try:
-        async with connect_websocket(
-            f"{url.replace('http', 'ws', 1)}/ws", open_timeout=ANSWER_TIMEOUT_S, proxy=None
-        ) as socket:
-            first = await asyncio.wait_for(socket.recv(), ANSWER_TIMEOUT_S)
-    except (OSError, TimeoutError, WebSocketException) as error:
-        return _step("websocket", title, False, repr(error), advice)
-    return _step("websocket", title, True, str(first)[:80])
+def _terminal(url: str, token: str | None) -> Json:
+    found = _http(url, token, "terminal", "The terminal answers", "/api/scan/terminal", "terminal_down")
+    return step("terminal", found["title"], "switched off") if "half_disabled" in found["detail"] else found
 
 
-def _http(url: str, name: str, title: str, path: str, absent_ok: str = "") -> Step:
+def _http(url: str, token: str | None, name: str, title: str, path: str, code: str) -> Json:
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    request = urllib.request.Request(f"{url}{path}", headers={"Authorization": f"Bearer {token}"} if token else {})
     try:
-        with opener.open(f"{url}{path}", timeout=ANSWER_TIMEOUT_S) as answer:
-            return _step(name, title, True, f"{path} {answer.status}, {len(answer.read())} bytes")
+        with opener.open(request, timeout=ANSWER_TIMEOUT_S) as answer:
+            return step(name, title, f"{path} {answer.status}, {len(answer.read())} bytes")
     except urllib.error.HTTPError as error:
         text = error.read().decode(errors="replace")[:300]
-        if absent_ok and absent_ok in text:
-            return _step(name, title, True, "switched off")
-        return _step(name, title, False, f"{path} {error.code}: {text}", "look at the log of the web process")
+        return step(name, title, "", [Finding(code, f"{path} {error.code}: {text}")])
     except (OSError, TimeoutError) as error:
-        return _step(name, title, False, f"{path}: {error}", "the web process does not answer: look at its log")
+        return step(name, title, "", [Finding(code, f"{path}: {error}")])
 
 
-def healthy(steps: Sequence[Step]) -> bool:
-    """Whether nothing is broken."""
-    return all(step["ok"] for step in steps)
+def healthy(steps: Sequence[Json]) -> bool:
+    """Whether nothing is broken; warnings do not count."""
+    return all(found["ok"] for found in steps)
 
 
-def render(steps: Sequence[Step]) -> str:
-    """For people: one line a step, advice under what is broken, and a verdict."""
+def render(steps: Sequence[Json]) -> str:
+    """For people: one line a step, advice and page under each finding, and a verdict."""
     lines = []
-    for step in steps:
-        lines.append(f"{'ok  ' if step['ok'] else 'FAIL'} {step['title']}: {step['detail']}")
-        if step["advice"]:
-            lines.append(f"     → {step['advice']}")
-    broken = [step["title"] for step in steps if not step["ok"]]
-    lines.append(f"\n{'All stages work.' if not broken else 'First broken stage: ' + broken[0]}")
+    for found in steps:
+        mark = "FAIL" if not found["ok"] else "warn" if found["findings"] else "ok  "
+        lines.append(f"{mark} {found['number'] or ' '} {found['title']}: {found['detail']}")
+        for record in found["findings"]:
+            lines.append(f"       → {record['advice']} ({record['see']})")
+    broken = first_broken(steps)
+    lines.append(f"\n{'All stages work.' if broken is None else 'First broken stage: ' + broken['title']}")
     return "\n".join(lines)

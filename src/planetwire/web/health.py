@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import orjson
-from fastapi import APIRouter, Depends, Response
+from fastapi import APIRouter, Depends, Request, Response
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
 from planetwire.errors import PlanetwireError
@@ -29,12 +29,23 @@ async def run_check(check: Check) -> str | None:
         return error.message
 
 
-def router(
-    checks: Mapping[str, Check],
-    halves: list[str],
-    diagnostics: Callable[[], Awaitable[dict[str, Any]]],
-    guard: Guard,
-) -> APIRouter:
+async def run_checks(checks: Mapping[str, Check]) -> dict[str, str]:
+    """Each check's answer, or "ok"."""
+    answers = await asyncio.gather(*(run_check(check) for check in checks.values()))
+    return {name: answer or "ok" for name, answer in zip(checks, answers, strict=True)}
+
+
+class Diagnosis(Protocol):
+    """The check of docs/operations.md."""
+
+    async def look(self) -> dict[str, Any]:
+        """Nothing is changed by it."""
+
+    async def send(self, url: str) -> dict[str, Any]:
+        """With a change of our own that is followed to a WebSocket of this process at `url`. Raises StateError."""
+
+
+def router(checks: Mapping[str, Check], halves: list[str], diagnosis: Diagnosis, guard: Guard) -> APIRouter:
     """`checks`: what readiness asks – stores, migrations, a relay leader. Feeds and Redis are never part of it."""
     routes = APIRouter(tags=["operations"])
 
@@ -46,10 +57,8 @@ def router(
     @routes.get("/readyz")
     async def readyz() -> Response:
         """200 when the stores of the halves that are on answer; 503 and the reason otherwise."""
-        names = list(checks)
-        answers = await asyncio.gather(*(run_check(checks[name]) for name in names))
-        found = {name: answer or "ok" for name, answer in zip(names, answers, strict=True)}
-        ready = all(answer is None for answer in answers)
+        found = await run_checks(checks)
+        ready = all(answer == "ok" for answer in found.values())
         body = {"ready": ready, "halves": halves, "checks": found}
         return Response(orjson.dumps(body), 200 if ready else 503, media_type="application/json")
 
@@ -60,7 +69,14 @@ def router(
 
     @routes.get("/api/v1/diagnostics", dependencies=[Depends(guard.reader)])
     async def show() -> Response:
-        """The check of docs/operations.md as JSON; `planetwire doctor` prints the same."""
-        return Response(orjson.dumps(await diagnostics()), media_type="application/json")
+        """The check of docs/operations.md as JSON, from what the database says; nothing is written."""
+        return Response(orjson.dumps(await diagnosis.look()), media_type="application/json")
+
+    @routes.post("/api/v1/diagnostics", dependencies=[Depends(guard.admin)])
+    async def send(request: Request) -> Response:
+        """The same with a canary: one change timed through every stage, as `planetwire doctor` does it."""
+        host, port = request.scope["server"]
+        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        return Response(orjson.dumps(await diagnosis.send(url)), media_type="application/json")
 
     return routes

@@ -1,0 +1,94 @@
+"""The Earth half of a web process inside the test, its loops one by one, so that a single stage can be broken."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest_asyncio
+import uvicorn
+
+from ledger_tools import until
+from planetwire import wiring
+from planetwire.ending import end_all
+from planetwire.model import Json
+from planetwire.postgres import Pool
+from planetwire.settings import Settings
+from planetwire.supervise import doctor
+from planetwire.wiring import Secrets
+
+TOKEN = "admin-token-of-the-test"
+
+
+@dataclass
+class Earth:
+    """`settings` lead a `planetwire doctor` to it."""
+
+    settings: Settings
+    web: wiring.Web
+    pool: Pool
+    url: str
+    tasks: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
+
+    async def stop(self, loop: str) -> None:
+        """End one background loop."""
+        await end_all([self.tasks.pop(loop)])
+
+    async def led(self) -> None:
+        """Wait until a relay leads and somebody listens."""
+
+        async def so() -> bool:
+            return bool(
+                await self.pool.fetchval(
+                    "select leader_expires_at > clock_timestamp() and exists (select from pg_stat_activity"
+                    " where datname = current_database() and application_name = 'planetwire listen')"
+                    " from earth_log_head"
+                )
+            )
+
+        await until(so)
+
+    async def doctor(self, **options: Any) -> dict[str, Json]:
+        """What `planetwire doctor` finds, by step."""
+        steps = await asyncio.to_thread(doctor.examine, self.settings, **options)
+        return {step["step"]: step for step in steps}
+
+
+@pytest_asyncio.fixture
+async def earth(pg_dsn: str, pg_pool: Pool, tmp_path: Path) -> AsyncIterator[Earth]:
+    """Running, with a relay that leads and no feeds."""
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.listen()
+        port = sock.getsockname()[1]
+        settings = Settings(database_url=pg_dsn, data_dir=tmp_path, halves="earth", port=port, admin_token=TOKEN)  # type: ignore[arg-type]
+        secrets = Secrets(TOKEN, "ingest-token-of-the-test", b"key")
+        async with wiring.open_web(settings, pg_dsn, secrets, login_code=None) as web:
+            config = uvicorn.Config(
+                web.app, http=web.protocol, lifespan="off", log_level="warning", ws="websockets-sansio"
+            )
+            server = uvicorn.Server(config)
+            server.capture_signals = _no_signals  # type: ignore[method-assign,assignment]
+            made = Earth(settings, web, pg_pool, f"http://127.0.0.1:{port}")
+            made.tasks = {name: asyncio.ensure_future(run()) for name, run in web.loops.items()}
+            serving = asyncio.ensure_future(server.serve(sockets=[sock]))
+            try:
+                await made.led()
+                yield made
+            finally:
+                await web.drain()
+                server.should_exit = True
+                await asyncio.wait([serving], timeout=10)
+                await end_all(made.tasks.values())
+
+
+class _no_signals:
+    """uvicorn would take the test runner's signals."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, *error: object) -> None: ...
