@@ -20,6 +20,7 @@ from planetwire.postgres import Pool, connect, open_pool
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 TEMPLATE = "template_planetwire"
+FIRST_ID = 2**31 + 1  # every id of every test is beyond what four bytes hold
 _numbers = itertools.count()
 
 
@@ -51,6 +52,8 @@ async def _make_template(cluster: EmbeddedPostgres) -> None:
     await owner.close()
     app = await connect(dsn_of(cluster.socket_dir, "planetwire", TEMPLATE), application="test")
     await migrate_postgres(app)
+    for row in await app.fetch("select sequencename from pg_sequences where schemaname = 'public'"):
+        await app.execute(f'alter sequence "{row["sequencename"]}" restart with {FIRST_ID}')
     await app.close()
 
 

@@ -20,6 +20,7 @@ from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 ROWS = 1_000_000
 SOURCES = 10_000
+FEW = 200
 RUNNING = 200
 HOT_ROWS = 20_000
 LONGEST = [3600.0] * len(ALL_TYPES)
@@ -120,11 +121,11 @@ async def _counters(ledger: Connection) -> tuple[int, int]:
 
 
 async def _claim(ledger: Connection, most: int) -> list[Any]:
-    return await ledger.fetch(Q.claim, "w", ALL_TYPES, LONGEST, most, 30.0, None, None)
+    return await ledger.fetch(Q.claim, "w", ALL_TYPES, LONGEST, most, 30.0, None, None, FEW)
 
 
 async def _park_all(ledger: Connection) -> None:
-    while await ledger.fetchval(Q.park, 5_000):
+    while await ledger.fetchval(Q.park, 5_000, FEW):
         pass
 
 
@@ -144,7 +145,7 @@ async def test_a_claim_behind_a_busy_source_is_short_and_parking_is_paid_once_a_
         assert await _claim(ledger, 1) == []
     assert (touched.scans, touched.rows <= 300) == (0, True)
     async with _counting(ledger) as touched:
-        assert await ledger.fetchval(Q.park, 1_000) == 1_000
+        assert await ledger.fetchval(Q.park, 1_000, FEW) == 1_000
     assert (touched.scans, touched.rows <= 6_000) == (0, True)
     await _park_all(ledger)
     assert await ledger.fetchval("select count(*) from collection_tasks where parked = 'source'") == HOT_ROWS

@@ -18,7 +18,11 @@ create table paused_sources (
 );
 
 drop index collection_tasks_claim, collection_tasks_heads, collection_tasks_keyless;
-drop index collection_tasks_by_status, collection_tasks_by_source;
+drop index collection_tasks_by_status, collection_tasks_by_source, collection_tasks_running;
+-- `lease_seq >= 0` always holds. Only who asks by it gets this index: whether one source is busy is a question for the
+-- unique index, whatever the statistics say, since this one is full of dead entries while an old transaction is open.
+create index collection_tasks_running on collection_tasks (id)
+    where status in ('running', 'cancelling') and lease_seq >= 0;
 create index collection_tasks_claim on collection_tasks (priority, id) include (source)
     where status = 'queued' and parked is null and task_type in ('collect', 'clear_data');
 create index collection_tasks_keyless on collection_tasks ((parked is distinct from 'time'), priority, id)
@@ -26,7 +30,8 @@ create index collection_tasks_keyless on collection_tasks ((parked is distinct f
 create index collection_tasks_heads on collection_tasks (source, (parked is distinct from 'time'), priority, id)
     where status = 'queued' and task_type in ('collect', 'clear_data');
 create index collection_tasks_due on collection_tasks (scheduled_at) where status = 'queued' and parked = 'time';
-create index collection_tasks_ended_source on collection_tasks (source, id) where finished_at is not null;
+create index collection_tasks_ended_source on collection_tasks (source, id)
+    where finished_at is not null and source is not null;
 create index collection_tasks_unlucky on collection_tasks (status, id) where status in ('failed', 'cancelled');
 
 -- One place decides who waits for the clock, whoever writes `scheduled_at`.
@@ -54,19 +59,30 @@ end $$;
 create trigger collection_tasks_touched before update on collection_tasks
     for each row when (old.parked = 'source' and new.parked = 'source') execute function planet_unpark();
 
--- Lets the next in line of a source be seen again. Any row of the source will do, since a claim always takes the
+-- Lets the next in line of each source be seen again. Any row of the source will do, since a claim always takes the
 -- true head; rows that somebody else holds are passed, so that two wakers cannot wait for each other.
-create function planet_wake_source(key text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off as $$
+create function planet_wake_sources(keys text[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+    set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
     update public.collection_tasks task set parked = null
-    where task.parked = 'source' and task.status = 'queued' and task.id = (
-        select head.id from public.collection_tasks head
-        where head.source = key and head.status = 'queued' and head.parked is distinct from 'time'
-            and head.task_type in ('collect', 'clear_data')
-        order by head.priority, head.id
-        limit 1
-        for update skip locked);
+    where task.parked = 'source' and task.status = 'queued' and task.id = any (array(
+        select head.id from unnest(keys) as freed (source)
+        cross join lateral (
+            select next.parked from public.collection_tasks next
+            where next.source = freed.source and next.status = 'queued'
+                and next.parked is distinct from 'time' and next.task_type in ('collect', 'clear_data')
+            order by next.priority, next.id
+            limit 1
+        ) next
+        cross join lateral (
+            select waiting.id from public.collection_tasks waiting
+            where next.parked = 'source' and waiting.source = freed.source and waiting.status = 'queued'
+                and waiting.parked is distinct from 'time' and waiting.task_type in ('collect', 'clear_data')
+            order by waiting.priority, waiting.id
+            limit 1
+            for update skip locked
+        ) head));
 end $$;
 
 -- A statement of its own, after the row has changed: whoever parked rows of the source meanwhile held the running
@@ -75,13 +91,14 @@ end $$;
 create function planet_wake_after() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-    perform public.planet_wake_source(old.source);
+    perform public.planet_wake_sources(array[old.source]);
     return null;
 end $$;
 create trigger collection_tasks_wake_changed after update of status, source, task_type, scheduled_at
     on collection_tasks for each row
     when (old.task_type in ('collect', 'clear_data') and (
         old.status in ('running', 'cancelling') and new.status not in ('running', 'cancelling')
+            and current_setting('planetwire.wakes', true) is distinct from 'together'
         or old.status = 'queued' and (
             new.status not in ('queued', 'running')
             or new.source is distinct from old.source
@@ -96,13 +113,40 @@ create trigger paused_sources_wake after delete on paused_sources for each row
 create trigger paused_sources_ring after delete on paused_sources for each statement
     execute function planet_ring_tasks();
 
--- Takes up to `span` rows at the front out of the claim's index, those whose source is busy or paused; how many.
+-- The sources that have write jobs waiting, if they are `few` at most, else null: looked up source by source.
+create function planet_waiting_sources(few integer) returns text[]
+language plpgsql stable set search_path = pg_catalog, pg_temp
+    set enable_seqscan = off set enable_bitmapscan = off as $$
+declare
+    found text[] := array(
+        with recursive names as (
+            (select task.source from public.collection_tasks task
+             where task.status = 'queued' and task.task_type in ('collect', 'clear_data')
+             order by task.source limit 1)
+            union all
+            select (
+                select task.source from public.collection_tasks task
+                where task.status = 'queued' and task.task_type in ('collect', 'clear_data')
+                    and task.source > names.source
+                order by task.source limit 1)
+            from names where names.source is not null
+        )
+        select names.source from names where names.source is not null limit few + 1);
+begin
+    return case when cardinality(found) <= few then found end;
+end $$;
+
+-- Takes up to `span` rows at the front out of the claim's index, those whose source is busy or paused; how many. None
+-- while `few` sources wait: then a claim looks at each of them, which costs less than to park and wake every job.
 -- The running (or pausing) row is held meanwhile: whoever ends it waits, and then finds what was parked here.
-create function planet_park_jobs(span integer) returns integer
+create function planet_park_jobs(span integer, few integer) returns integer
 language plpgsql set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off as $$
 declare
     parked_now integer;
 begin
+    if public.planet_waiting_sources(few) is not null then
+        return 0;
+    end if;
     with front as materialized (
         select task.id, task.source from public.collection_tasks task
         where task.status = 'queued' and task.parked is null and task.task_type in ('collect', 'clear_data')
@@ -163,7 +207,7 @@ begin
                 where task.source = key and task.task_type in ('collect', 'clear_data')
                     and (task.status in ('running', 'cancelling') or task.status = 'queued' and task.parked is null))
             then
-                perform public.planet_wake_source(key);
+                perform public.planet_wake_sources(array[key]);
                 mended := mended + 1;
             end if;
         end if;
@@ -182,11 +226,13 @@ returns text language sql immutable as $$
 $$;
 
 -- The two ways jobs end, many at once, and the heartbeat. Each row is found by its id whatever the statistics say
--- (`|| ''`: not by the index of what runs): that is full of dead entries while an old transaction is open.
+-- (`|| ''`: not by the index of what runs): that is full of dead entries while an old transaction is open. Sources
+-- that get free are woken together at the end.
 create function planet_complete_jobs(ids bigint[], seqs bigint[]) returns table (task_id bigint, seq bigint)
 language plpgsql set search_path = pg_catalog, pg_temp
     set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
+    perform set_config('planetwire.wakes', 'together', true);
     return query
     update public.collection_tasks task set
         status = 'completed',
@@ -199,6 +245,10 @@ begin
     where task.id = any (ids) and task.lease_seq = seqs[array_position(ids, task.id)]
         and task.status || '' in ('running', 'cancelling')
     returning task.id, task.lease_seq;
+    perform set_config('planetwire.wakes', '', true);
+    perform public.planet_wake_sources(array(
+        select distinct task.source from public.collection_tasks task
+        where task.id = any (ids) and task.task_type in ('collect', 'clear_data')));
 end $$;
 
 create function planet_end_jobs(
@@ -208,6 +258,7 @@ create function planet_end_jobs(
 language plpgsql set search_path = pg_catalog, pg_temp
     set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 begin
+    perform set_config('planetwire.wakes', 'together', true);
     return query
     update public.collection_tasks task set
         status = public.planet_end_status(ending.wish, ending.again, task.status, task.attempts, task.max_attempts),
@@ -233,6 +284,10 @@ begin
     where task.id = any (ids) and task.id = ending.id and task.lease_seq = ending.seq
         and task.status || '' in ('running', 'cancelling')
     returning task.id, task.lease_seq;
+    perform set_config('planetwire.wakes', '', true);
+    perform public.planet_wake_sources(array(
+        select distinct task.source from public.collection_tasks task
+        where task.id = any (ids) and task.task_type in ('collect', 'clear_data')));
 end $$;
 
 -- Not past the job's deadline, and a job that does not stop when asked is let go after a while: the rescue ends it.
@@ -263,10 +318,11 @@ drop function planet_claim_jobs(text, text[], integer, interval);
 -- Right because: a claimer holds the source's advisory lock from before it reads the head until it commits, and
 -- each statement of the function has its own snapshot, so the head is read after every earlier claim of the source
 -- is visible. A head that somebody has locked is left alone together with its source: the next in line must not
--- pass it. Only the front of the queue is looked at; whoever gets nothing parks what stands there in the way.
+-- pass it. Only the front of the queue is looked at, and if that is full of busy sources each of the waiting sources
+-- if they are `few`; else whoever gets nothing parks what stands in the way.
 create function planet_claim_jobs(
     worker text, types text[], deadlines double precision[], most integer, lease interval,
-    floor_priority integer, floor_id bigint
+    floor_priority integer, floor_id bigint, few integer
 ) returns setof collection_tasks
 language plpgsql
     -- The ledger grows faster than its statistics: a plan made for an empty table must not outlive it.
@@ -276,6 +332,7 @@ declare
     span constant integer := least(1000, greatest(64, most));
     at constant timestamptz := clock_timestamp();  -- a value, so that an index can be asked for it
     waiting record;
+    looked integer := 0;
     seen text[] := '{}';
     taken text[] := '{}';
     picked bigint[];
@@ -303,6 +360,7 @@ begin
         limit span
     loop
         exit when cardinality(taken) >= most;
+        looked := looked + 1;
         continue when waiting.source = any (seen);
         seen := seen || waiting.source;
         continue when exists (
@@ -315,6 +373,31 @@ begin
         end if;
     end loop;
 
+    if cardinality(taken) < most and looked = span then
+        for waiting in
+            select names.source
+            from unnest(public.planet_waiting_sources(few)) as names (source)
+            cross join lateral (
+                select task.priority, task.id from public.collection_tasks task
+                where task.source = names.source and task.status = 'queued' and task.parked is distinct from 'time'
+                    and task.task_type in ('collect', 'clear_data')
+                order by task.priority, task.id limit 1
+            ) head
+            where names.source <> all (seen)
+                and (select true from public.collection_tasks busy
+                    where busy.source = names.source and busy.status in ('running', 'cancelling')
+                        and busy.task_type in ('collect', 'clear_data') limit 1) is null
+                and (select true from public.paused_sources pause
+                    where pause.source = names.source limit 1) is null
+            order by head.priority, head.id
+        loop
+            exit when cardinality(taken) >= most;
+            if pg_try_advisory_xact_lock(hashtextextended('planet_source:' || waiting.source, 0)) then
+                taken := taken || waiting.source;
+            end if;
+        end loop;
+    end if;
+
     with heads as (
         select task.id, task.priority
         from unnest(taken) as free (source)
@@ -326,10 +409,10 @@ begin
         ) head
         join public.collection_tasks task on task.id = head.id
         where head.task_type = any (types) and task.status = 'queued'
-            and not exists (
-                select from public.collection_tasks busy
+            -- Asked source by source: as an anti join it would read all that runs, the dead included.
+            and (select true from public.collection_tasks busy
                 where busy.source = free.source and busy.status in ('running', 'cancelling')
-                    and busy.task_type in ('collect', 'clear_data'))
+                    and busy.task_type in ('collect', 'clear_data') limit 1) is null
         for update of task skip locked
     ), keyless as (
         select task.id, task.priority from public.collection_tasks task
@@ -389,7 +472,7 @@ begin
              order by task.id desc limit most)
             union all
             (select task.* from public.collection_tasks task
-             where task.source = wanted_source and task.status in ('running', 'cancelling')
+             where task.source = wanted_source and task.status in ('running', 'cancelling') and task.lease_seq >= 0
                 and (wanted_status is null or task.status = wanted_status)
                 and (before_id is null or task.id < before_id)
              order by task.id desc limit most)
@@ -419,8 +502,28 @@ begin
             and (wanted_source is null or task.source = wanted_source)
             and (wanted_status is null or wanted_status not in ('completed', 'failed', 'cancelled')
                 or task.finished_at is not null)
+            and (wanted_status is null or wanted_status not in ('running', 'cancelling') or task.lease_seq >= 0)
             and (not unretried or task.retried_as is null)
             and (before_id is null or task.id < before_id)
         order by task.id desc limit most;
     end if;
+end $$;
+
+-- How many run, wait and are dead, each counted up to `most`: by their indexes, not through a long history.
+create function planet_job_counts(most integer, out running bigint, out queued bigint, out dead bigint)
+language plpgsql stable
+    set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_bitmapscan = off as $$
+begin
+    select count(*) into running from (
+        select from public.collection_tasks
+        where status in ('running', 'cancelling') and lease_seq >= 0 limit most) capped;
+    select count(*) into queued from (
+        (select from public.collection_tasks
+         where status = 'queued' and task_type in ('collect', 'clear_data') limit most)
+        union all
+        (select from public.collection_tasks
+         where status = 'queued' and task_type in ('clear_cache', 'earth_refresh') limit most)
+        limit most) capped;
+    select count(*) into dead from (
+        select from public.collection_tasks where status = 'failed' and retried_as is null limit most) capped;
 end $$;

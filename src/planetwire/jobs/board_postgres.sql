@@ -6,7 +6,8 @@ select * from planet_job_page($1, $2, $3, $4)
 
 -- name: active
 -- Each part by its own index, so that neither a backlog nor a long history makes it slow.
-(select * from collection_tasks where status in ('running', 'cancelling') order by id limit $1)
+(select * from collection_tasks
+     where status in ('running', 'cancelling') and lease_seq >= 0 order by id limit $1)
 union all
 (select waiting.* from (
     (select * from collection_tasks
@@ -18,7 +19,8 @@ union all
      order by priority, id limit $1)
     union all
     (select parked.* from (
-        (select source from collection_tasks where status in ('running', 'cancelling') order by id limit $1)
+        (select source from collection_tasks
+     where status in ('running', 'cancelling') and lease_seq >= 0 order by id limit $1)
         union
         (select source from paused_sources limit $1)
      ) busy
@@ -45,13 +47,7 @@ select * from planet_job_page('failed', $1, $2, $3, true)
 update collection_tasks set retried_as = $2 where id = $1
 
 -- name: counts
--- Bounded: more than the limit is said to be at least that.
-select
-    (select count(*) from (
-        select from collection_tasks where status in ('running', 'cancelling') limit $1) as capped) as running,
-    (select count(*) from (select from collection_tasks where status = 'queued' limit $1) as capped) as queued,
-    (select count(*) from (
-        select from collection_tasks where status = 'failed' and retried_as is null limit $1) as capped) as dead
+select running, queued, dead from planet_job_counts($1)
 
 -- name: standing
 -- Per source: the write job that runs, the next in line, the pause. A row without a source for the clock alone.

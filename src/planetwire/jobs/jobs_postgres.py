@@ -30,6 +30,7 @@ RETRY_S = 5.0  # first back-off of a failed job, doubled each time, ± 25 %
 RESCUE_RETRY_S = 1.0  # first back-off of a job whose worker vanished, then ×4: it counts towards lease + 5 s
 CLAIM_TRIES = 3  # the unique index can only fire when something else than a claim made a job run
 PARK_ROWS = 1_000  # parked in one transaction, about 12 ms
+FEW_SOURCES = 200  # waiting ones that a claim looks at one by one; with more, jobs of busy sources are parked
 PARK_PASSES = 20  # of one claim; a longer backlog of busy sources is parked by the claims that follow
 DEADLINE_GRACE_S = 5.0  # the worker ends a job at its deadline; if it cannot, its lease ends this much later
 CANCEL_GRACE_S = 60.0  # a job that does not stop when asked is ended by the ledger
@@ -83,8 +84,10 @@ class PostgresJobQueue:
         *,
         retry_s: float = RETRY_S,
         rescue_retry_s: float = RESCUE_RETRY_S,
+        few_sources: int = FEW_SOURCES,
     ) -> None:
         self._pool = pool
+        self._few = few_sources
         self._settings = settings
         self._lease_s = settings.lease_s
         self._rescue_retry_s = rescue_retry_s
@@ -131,7 +134,7 @@ class PostgresJobQueue:
             try:
                 async with translated():
                     rows = await self._pool.fetch(
-                        Q.claim, worker_id, list(task_types), longest, limit, self._lease_s, *floor
+                        Q.claim, worker_id, list(task_types), longest, limit, self._lease_s, *floor, self._few
                     )
             except asyncpg.UniqueViolationError:
                 log.warning("data_job.claim.repeated", worker=worker_id)
@@ -152,7 +155,7 @@ class PostgresJobQueue:
     async def park(self) -> int:
         """See the port."""
         async with translated():
-            parked: int = await self._pool.fetchval(Q.park, PARK_ROWS)
+            parked: int = await self._pool.fetchval(Q.park, PARK_ROWS, self._few)
         return parked
 
     async def heartbeat(self, leases: Sequence[Lease]) -> Mapping[int, JobStatus]:

@@ -42,10 +42,10 @@ values ($1, $2, $3, $4, $5)
 returning *
 
 -- name: claim
-select * from planet_claim_jobs($1, $2, $3, $4, make_interval(secs => $5), $6, $7)
+select * from planet_claim_jobs($1, $2, $3, $4, make_interval(secs => $5), $6, $7, $8)
 
 -- name: park
-select planet_park_jobs($1)
+select planet_park_jobs($1, $2)
 
 -- name: first_waiting
 select priority, id from collection_tasks
@@ -56,7 +56,7 @@ order by priority, id limit 1
 select task.id, task.status
 from collection_tasks task
 join unnest($1::bigint[], $2::bigint[]) as mine (id, seq) on task.id = mine.id and task.lease_seq = mine.seq
-where task.status in ('running', 'cancelling')
+where task.status || '' in ('running', 'cancelling')
 
 -- name: heartbeat
 select task_id as id, status from planet_beat_jobs(
@@ -97,7 +97,7 @@ select * from collection_tasks where id = $1
 -- name: rescue
 with lost as (
     select id from collection_tasks
-    where status in ('running', 'cancelling') and lease_until < clock_timestamp()
+    where status in ('running', 'cancelling') and lease_seq >= 0 and lease_until < clock_timestamp()
     order by lease_until
     limit $1
     for update skip locked
