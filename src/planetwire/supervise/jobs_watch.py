@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -150,7 +151,7 @@ def watch(settings: Settings, task_ids: Sequence[int], *, source: str | None, on
 
     async def work(ledger: Ledger) -> int:
         task = asyncio.current_task()
-        if task is not None:
+        if task is not None and threading.current_thread() is threading.main_thread():  # elsewhere no signal arrives
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         aim = Watch(ledger.board, task_ids, canonical(source) if source else None)
         return await follow(aim, _screen(once=once, as_json=as_json), once=once)
