@@ -137,6 +137,24 @@ async def test_the_list_is_filtered_and_paged(client: httpx.AsyncClient) -> None
         assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
 
 
+async def test_dead_jobs_are_listed_until_they_are_tried_again_and_all_are_counted(
+    client: httpx.AsyncClient, pg_pool: Pool
+) -> None:
+    ids = [(await _submit(client, task_type="collect", source=f"s{n}")).json()["task_id"] for n in range(3)]
+    queue = queue_on(pg_pool)
+    for _ in ids[:2]:
+        await queue.finish(await claim_one(queue), JobStatus.FAILED, error=("not_found", "gone"))
+    assert (await client.get("/api/v1/jobs/counts")).json() == {"running": 0, "queued": 1, "dead": 2}
+    page = (await client.get("/api/v1/jobs", params={"status": "dead", "limit": 1})).json()
+    assert [job["id"] for job in page["items"]] == [ids[1]] and page["next_cursor"] == ids[1]
+    page = (await client.get("/api/v1/jobs", params={"status": "dead", "source": "s0"})).json()
+    assert [job["id"] for job in page["items"]] == [ids[0]]
+    again = (await client.post(f"/api/v1/jobs/{ids[0]}/retry")).json()["task_id"]
+    page = (await client.get("/api/v1/jobs", params={"status": "dead"})).json()
+    assert [job["id"] for job in page["items"]] == [ids[1]]
+    assert (await client.get(f"/api/v1/jobs/{ids[0]}")).json()["retried_as"] == again
+
+
 async def test_cancel_and_retry_answer_202_and_409_as_the_state_allows(
     client: httpx.AsyncClient, pg_pool: Pool
 ) -> None:

@@ -1,9 +1,9 @@
-"""Routes of the ledger: submit, list, show, cancel, retry. Handlers only write or read rows; workers do the work."""
+"""Routes of the ledger. Handlers only write or read rows; workers do the work."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Literal
 
 import orjson
 from fastapi import APIRouter, Depends, Path, Query, Response
@@ -61,16 +61,23 @@ def router(
 
     @routes.get("", dependencies=[Depends(guard.reader)])
     async def page(
-        status: JobStatus | None = None,
+        status: JobStatus | Literal["dead"] | None = None,
         source: Annotated[str | None, Query(max_length=100)] = None,
         cursor: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None,
         limit: Annotated[int, Query(ge=1, le=LIMIT_MAX)] = 50,
     ) -> Response:
-        """Newest first; give `next_cursor` back as `cursor` for the next page."""
-        jobs, following = await board.page(
-            status=status, source=canonical(source) if source else None, cursor=cursor, limit=limit
-        )
+        """Newest first; give `next_cursor` back as `cursor` for the next page. `dead`: failed, and not tried again."""
+        named = canonical(source) if source else None
+        if status == "dead":
+            jobs, following = await board.dead(source=named, cursor=cursor, limit=limit)
+        else:
+            jobs, following = await board.page(status=status, source=named, cursor=cursor, limit=limit)
         return _json({"items": [job_record(job) for job in jobs], "next_cursor": following})
+
+    @routes.get("/counts", dependencies=[Depends(guard.reader)])
+    async def counts() -> Response:
+        """How many are `running`, `queued` and `dead`: counted up to 10,000, and up to 2 s old."""
+        return _json(dict(await board.counts()))
 
     @routes.get("/{task_id}", dependencies=[Depends(guard.reader)])
     async def show(task_id: TaskId) -> Response:
