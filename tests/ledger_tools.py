@@ -17,8 +17,9 @@ ALL_TYPES = [kind.value for kind in TaskType]
 WAIT_S = 20.0
 
 
-def queue_on(pool: Pool, *, lease_s: float = 30.0, **options: Any) -> PostgresJobQueue:
-    return PostgresJobQueue(pool, JobSettings(lease_s=lease_s), **options)
+def queue_on(pool: Pool, *, lease_s: float = 30.0, few_sources: int = 0, **options: Any) -> PostgresJobQueue:
+    """`few_sources` 0: jobs of busy sources are parked and woken also where two sources wait, the harder way."""
+    return PostgresJobQueue(pool, JobSettings(lease_s=lease_s), few_sources=few_sources, **options)
 
 
 def wish(kind: TaskType = TaskType.COLLECT, source: str | None = "alpha", **options: Any) -> JobRequest:

@@ -7,6 +7,7 @@ import random
 from collections import defaultdict
 from itertools import pairwise
 
+import pytest
 from structlog.testing import capture_logs
 
 from ledger_tools import ALL_TYPES, claim_one, queue_on, wish
@@ -30,8 +31,9 @@ async def _drain(queue: PostgresJobQueue, pool: Pool, name: str, events: list[tu
             assert await queue.finish(lease, JobStatus.COMPLETED)
 
 
-async def test_eight_claimers_never_overlap_on_a_source_and_keep_its_order(pg_pool: Pool) -> None:
-    """S37, S38, S39, Q16."""
+@pytest.mark.parametrize("few_sources", [0, 200])
+async def test_eight_claimers_never_overlap_on_a_source_and_keep_its_order(pg_pool: Pool, few_sources: int) -> None:
+    """S37, S38, S39, Q16. With few sources, each is looked at; with many, what cannot run is parked."""
     await pg_pool.execute(
         """insert into collection_tasks (task_type, source, priority)
            select case when random() < 0.8 then 'collect' else 'clear_data' end, 's' || (random() * $1)::int,
@@ -40,7 +42,7 @@ async def test_eight_claimers_never_overlap_on_a_source_and_keep_its_order(pg_po
         SOURCES,
         JOBS,
     )
-    queue = queue_on(pg_pool)
+    queue = queue_on(pg_pool, few_sources=few_sources)
     events: list[tuple[str, str, int]] = []
     with capture_logs() as logs:
         await asyncio.gather(*(_drain(queue, pg_pool, f"w{n}", events) for n in range(CLAIMERS)))
