@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -42,7 +43,8 @@ def handler(queue: PostgresJobQueue, pool: Pool) -> Handler:
 async def open_queue(dsn: str, application: str, most: int) -> AsyncIterator[tuple[PostgresJobQueue, Pool]]:
     pool = await open_pool(dsn, application=application, min_size=1, max_size=most)
     try:
-        yield PostgresJobQueue(pool, SETTINGS, **PAUSES), pool
+        # Either way of claiming is right, also beside the other.
+        yield PostgresJobQueue(pool, SETTINGS, few_sources=random.choice((0, 200)), **PAUSES), pool
     finally:
         pool.terminate()
 

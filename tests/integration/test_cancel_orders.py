@@ -225,7 +225,7 @@ async def test_a_batch_that_was_open_when_the_job_left_its_worker_commits_nothin
 
 async def _one_running_two_parked(pool: Pool) -> tuple[PostgresJobQueue, Lease, list[int]]:
     """Everything behind the running job has been taken out of the way of claims."""
-    queue = queue_on(pool, retry_s=600, rescue_retry_s=600)
+    queue = queue_on(pool, retry_s=600, rescue_retry_s=600, few_sources=0)
     await pool.execute(
         "insert into collection_tasks (task_type, source) select 'collect', 'alpha' from generate_series(1, 4)"
     )
@@ -313,7 +313,7 @@ async def test_a_job_whose_row_is_held_while_its_source_gets_free_is_found_once_
     hold: str, ledger: Pool
 ) -> None:
     """S38, Q28: whoever frees the source waits for nobody's open transaction, and finds the row held."""
-    queue = queue_on(ledger)
+    queue = queue_on(ledger, few_sources=0)
     await queue.submit(wish())
     lease = await claim_one(queue)
     waiting, _ = await queue.submit(wish())

@@ -91,6 +91,7 @@ class LedgerMachine(RuleBasedStateMachine):
     """Every rule calls the ledger and then does to the model what the ports promise."""
 
     dsn = ""
+    few = 0  # sources up to which nothing is parked
 
     def __init__(self) -> None:
         super().__init__()
@@ -102,7 +103,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.do(self.pool.execute("truncate collection_tasks, paused_sources, effects, transitions"))
 
     def fresh(self) -> PostgresJobQueue:
-        return queue_on(self.pool, retry_s=0, rescue_retry_s=0)
+        return queue_on(self.pool, retry_s=0, rescue_retry_s=0, few_sources=self.few)
 
     def do(self, work: Coroutine[Any, Any, T]) -> T:
         return self.loop.run_until_complete(work)
@@ -120,8 +121,13 @@ class LedgerMachine(RuleBasedStateMachine):
 
     # --- rules
 
-    @initialize(jobs=st.lists(st.tuples(KINDS, SOURCES, st.integers(0, 2), st.integers(1, 3)), max_size=8))
-    def fill(self, jobs: list[tuple[TaskType, str, int, int]]) -> None:
+    @initialize(
+        jobs=st.lists(st.tuples(KINDS, SOURCES, st.integers(0, 2), st.integers(1, 3)), max_size=8),
+        few=st.sampled_from([0, 200]),
+    )
+    def fill(self, jobs: list[tuple[TaskType, str, int, int]], few: int) -> None:
+        self.few = few
+        self.queue = self.fresh()
         for job in jobs:
             self.insert(*job)
 

@@ -108,14 +108,15 @@ class Stress:
             await asyncio.sleep(0.005)
 
 
-async def test_eight_claimers_under_trouble_break_no_promise(pg_dsn: str) -> None:
+@pytest.mark.parametrize("few_sources", [0, 200], ids=["parking", "looking at each source"])
+async def test_eight_claimers_under_trouble_break_no_promise(few_sources: int, pg_dsn: str) -> None:
     """S37, S38, S48, S50, S51, Q16, Q17, Q18: nothing sweeps; a lost wake-up would be a job that never ends."""
     pool = await open_pool(pg_dsn, application="test", max_size=24)
     try:
         await ledger_oracle.install(pool)
         await pool.execute(SUBMIT, SOURCES, JOBS, BATCHES)
         first = await pool.fetchval("select min(id) from collection_tasks")
-        stress = Stress(pool, queue_on(pool, retry_s=0.01, rescue_retry_s=0.01))
+        stress = Stress(pool, queue_on(pool, retry_s=0.01, rescue_retry_s=0.01, few_sources=few_sources))
         async with asyncio.timeout(WITHIN_S), asyncio.TaskGroup() as group:
             for n in range(CLAIMERS):
                 group.create_task(stress.claimer(f"w{n}"))
