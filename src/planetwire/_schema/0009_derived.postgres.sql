@@ -21,7 +21,7 @@ create table satellite_orbits (
     perigee_km double precision,
     regime text check (regime in ('LEO', 'MEO', 'GEO', 'HEO')),
     unique (source, fact_key)
-);
+) with (fillfactor = 50); -- each run of the feed moves every row: there is room for the next ones beside them
 
 -- A place that is not the fact's own: found by name, or put right by hand. Layers show it instead of the fact's.
 create table resolved_locations (

@@ -24,33 +24,28 @@ on conflict (id) do update set
     valid_until = excluded.valid_until, updated_at = clock_timestamp()
 
 -- name: put_orbits
-with wanted as (
-    select n.*
-    from unnest($2::text[], $3::bigint[], $4::text[], $5::timestamptz[], $6::float8[], $7::float8[], $8::float8[],
-        $9::float8[], $10::float8[], $11::float8[], $12::float8[], $13::float8[], $14::float8[], $15::float8[],
-        $16::text[])
-        as n (fact_key, norad_id, name, epoch, inclination, raan, ecc, argp, mean_anomaly, mean_motion, bstar,
-            period_min, apogee_km, perigee_km, regime)
-), changed as (
-    select n.* from wanted n
-    left join satellite_orbits o on o.source = $1 and o.fact_key = n.fact_key
-    where o.id is null
-        or (o.norad_id, o.name, o.epoch, o.inclination, o.raan, o.ecc, o.argp, o.mean_anomaly, o.mean_motion, o.bstar,
-            o.period_min, o.apogee_km, o.perigee_km, o.regime)
-            is distinct from
-            (n.norad_id, n.name, n.epoch, n.inclination, n.raan, n.ecc, n.argp, n.mean_anomaly, n.mean_motion, n.bstar,
-             n.period_min, n.apogee_km, n.perigee_km, n.regime)
-    order by n.fact_key
-)
+-- Elements of changed facts have nearly all changed: no look beforehand.
 insert into satellite_orbits as o
     (source, fact_key, norad_id, name, epoch, inclination, raan, ecc, argp, mean_anomaly, mean_motion, bstar,
      period_min, apogee_km, perigee_km, regime)
-select $1, changed.* from changed
+select $1, n.*
+from unnest($2::text[], $3::bigint[], $4::text[], $5::timestamptz[], $6::float8[], $7::float8[], $8::float8[],
+    $9::float8[], $10::float8[], $11::float8[], $12::float8[], $13::float8[], $14::float8[], $15::float8[],
+    $16::text[])
+    as n (fact_key, norad_id, name, epoch, inclination, raan, ecc, argp, mean_anomaly, mean_motion, bstar,
+        period_min, apogee_km, perigee_km, regime)
+order by n.fact_key
 on conflict (source, fact_key) do update set
     norad_id = excluded.norad_id, name = excluded.name, epoch = excluded.epoch, inclination = excluded.inclination,
     raan = excluded.raan, ecc = excluded.ecc, argp = excluded.argp, mean_anomaly = excluded.mean_anomaly,
     mean_motion = excluded.mean_motion, bstar = excluded.bstar, period_min = excluded.period_min,
     apogee_km = excluded.apogee_km, perigee_km = excluded.perigee_km, regime = excluded.regime
+where (o.norad_id, o.name, o.epoch, o.inclination, o.raan, o.ecc, o.argp, o.mean_anomaly, o.mean_motion, o.bstar,
+    o.period_min, o.apogee_km, o.perigee_km, o.regime)
+    is distinct from
+    (excluded.norad_id, excluded.name, excluded.epoch, excluded.inclination, excluded.raan, excluded.ecc,
+     excluded.argp, excluded.mean_anomaly, excluded.mean_motion, excluded.bstar, excluded.period_min,
+     excluded.apogee_km, excluded.perigee_km, excluded.regime)
 
 -- name: drop_orbits
 -- Of facts whose elements say nothing any more.
