@@ -80,6 +80,25 @@ async def test_all_dead_jobs_are_tried_again_and_those_of_one_source_share_a_job
     assert (await shell("retry", "--dead")).stdout.strip() == "no dead jobs"
 
 
+async def test_dead_jobs_of_one_source_share_a_job_however_fast_a_worker_is(shell: Shell, pg_pool: Pool) -> None:
+    dead = await _dead(pg_pool, *["alpha"] * 20)
+    queue = queue_on(pg_pool)
+    over = asyncio.Event()
+
+    async def work() -> None:
+        while not over.is_set():
+            for lease in await queue.claim("fast", ["collect"], 5):
+                await queue.finish(lease, JobStatus.COMPLETED)
+
+    worker = asyncio.ensure_future(work())
+    answer = json.loads((await shell("retry", "--dead", "--json")).stdout)
+    over.set()
+    await worker
+    assert sorted(one["retried"] for one in answer["retried"]) == dead
+    assert len({one["task_id"] for one in answer["retried"]}) == 1
+    assert [one["created"] for one in answer["retried"]].count(True) == 1
+
+
 async def test_more_dead_jobs_than_one_call_tries_again_are_said_to_be_left(
     shell: Shell, pg_pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,7 +173,7 @@ async def test_a_stop_says_what_is_kept_and_what_happens_next(shell: Shell, pg_p
     async with queue.batch(lease) as tx:
         tx.progress(5000)
     said = (await shell("cancel", job.id)).stdout
-    assert f"job {job.id} cancelling: 1 batch with 5,000 records are committed and stay" in said
+    assert f"job {job.id} cancelling: 1 batch with 5,000 records so far, which stay" in said
     assert "within about 2 s" in said and f"jobs watch {job.id}" in said
     again = json.loads((await shell("cancel", job.id, "--json")).stdout)
     assert again == {"task_id": job.id, "status": "cancelling", "batches": 1, "records_processed": 5000}

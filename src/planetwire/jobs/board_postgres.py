@@ -91,12 +91,19 @@ class PostgresJobBoard:
         job = await self.get(task_id)
         if not job.status.is_final:
             raise StateError(f"job {task_id} is {job.status}", code="job_active")
-        payload = {key: value for key, value in job.payload.items() if key != "scheduled"}
+        return await self.retry_alike([job])
+
+    async def retry_alike(self, jobs: Sequence[Job]) -> tuple[Job, bool]:
+        """One job for the work that all of these ended jobs name, as the first names it; noted with each of them.
+
+        Beyond the port. Tried again one by one they would share a job only while that one waits.
+        """
+        first = jobs[0]
+        payload = {key: value for key, value in first.payload.items() if key != "scheduled"}
+        request = JobRequest(first.task_type, first.source, payload, min(job.priority for job in jobs))
         async with translated(), self._pool.acquire() as connection, connection.transaction():
-            again, created = await self._queue.submit_in(
-                connection, JobRequest(job.task_type, job.source, payload, job.priority)
-            )
-            await connection.execute(Q.set_retried, task_id, again.id)
+            again, created = await self._queue.submit_in(connection, request)
+            await connection.execute(Q.set_retried, [job.id for job in jobs], again.id)
         return again, created
 
 

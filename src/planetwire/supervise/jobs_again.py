@@ -66,8 +66,8 @@ def redrive(settings: Settings, *, source: str | None, as_json: bool) -> str:
     named = canonical(source) if source else None
 
     async def work(ledger: Ledger) -> tuple[list[Again], bool]:
-        found, more = await _dead_ids(ledger, named)
-        return [await _again(ledger, task_id) for task_id in found], more
+        found, more = await _dead_jobs(ledger, named)
+        return [one for alike in _by_work(found) for one in await _all_again(ledger, alike)], more
 
     done, more = run(settings, work)
     if as_json:
@@ -75,16 +75,29 @@ def redrive(settings: Settings, *, source: str | None, as_json: bool) -> str:
     return _redriven(done, more, named)
 
 
-async def _dead_ids(ledger: Ledger, source: str | None) -> tuple[list[int], bool]:
+async def _dead_jobs(ledger: Ledger, source: str | None) -> tuple[list[Job], bool]:
     """All of them before the first is tried again: what dies again meanwhile is for another day."""
-    ids: list[int] = []
+    jobs: list[Job] = []
     cursor: int | None = None
-    while len(ids) < REDRIVEN_MAX:
+    while len(jobs) < REDRIVEN_MAX:
         found, cursor = await ledger.board.dead(source=source, cursor=cursor, limit=DEAD_PAGE)
-        ids += [job.id for job in found]
+        jobs += found
         if cursor is None:
-            return ids, False
-    return ids, True
+            return jobs, False
+    return jobs, True
+
+
+def _by_work(jobs: Sequence[Job]) -> list[list[Job]]:
+    """Those that would be one queued job stand together."""
+    alike: dict[object, list[Job]] = {}
+    for job in jobs:
+        alike.setdefault((job.task_type, job.source, repr(job.payload.get("layer"))), []).append(job)
+    return list(alike.values())
+
+
+async def _all_again(ledger: Ledger, alike: Sequence[Job]) -> list[Again]:
+    job, created = await ledger.board.retry_alike(alike)
+    return [Again(one.id, job, created and one is alike[0]) for one in alike]
 
 
 def _redriven(done: Sequence[Again], more: bool, source: str | None) -> str:
@@ -95,7 +108,6 @@ def _redriven(done: Sequence[Again], more: bool, source: str | None) -> str:
     lines = [f"{len(done):,} dead job{'' if len(done) == 1 else 's'}{of_source} tried again as {_ids(new)}"]
     if len(new) < len(done):
         lines.append("the same work waits once: dead jobs of one type and source share a job")
-    lines += [one.line() for one in done if one.job is None]
     if more:
         lines.append("more are dead: run this again")
     return "\n".join(lines)

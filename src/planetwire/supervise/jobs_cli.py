@@ -161,11 +161,12 @@ def cancel(settings: Settings, task_id: int, *, as_json: bool) -> str:
                 "records_processed": job.records_processed,
             }
         )
-    so_far = f"{text.kept(job)} are committed and stay" if job.batches else "nothing was committed"
     if job.status is JobStatus.CANCELLED:
-        return f"job {job.id} cancelled before it ran{f'; {so_far}, from an earlier attempt' if job.batches else ''}"
+        stays = f"; {text.kept(job)} of an earlier attempt stay" if job.batches else ""
+        return f"job {job.id} cancelled before it ran{stays}"
+    stays = f"{text.kept(job)} so far, which stay" if job.batches else "nothing committed so far"
     return (
-        f"job {job.id} cancelling: {so_far} so far; the open batch will be rolled back.\n"
+        f"job {job.id} cancelling: {stays}; the open batch will be rolled back.\n"
         "Its worker sees this within about 2 s and the job ends cancelled; if the worker is gone or does not stop, "
         f"the ledger ends it after a minute.\nFollow: `planetwire jobs watch {job.id}`"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import threading
 import time
@@ -156,6 +157,7 @@ def watch(settings: Settings, task_ids: Sequence[int], *, source: str | None, on
         aim = Watch(ledger.board, task_ids, canonical(source) if source else None)
         return await follow(aim, _screen(once=once, as_json=as_json), once=once)
 
+    logging.getLogger("asyncpg").setLevel(logging.CRITICAL + 1)  # a lost server is told in a line, not by tracebacks
     try:
         return run(settings, work)
     except KeyboardInterrupt:
