@@ -22,7 +22,7 @@ def log_calls() -> Iterator[tuple[str, str]]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in LEVELS):
                 continue
-            if isinstance(node.func.value, ast.Name) and node.func.value.id == "log":
+            if ast.unparse(node.func.value) in ("log", "self._log"):
                 for name in literals(node.args[0]):
                     yield name, node.func.attr
 

@@ -75,4 +75,5 @@ def check_looks(body: bytes, *, first_bytes: bytes, status: int, content_type: s
         raise FeedError(
             f"expected data, got {kind} (status {status}, {content_type or 'no content type'}): {sample_of(body)!r}",
             code="bad_body",
+            sample=sample_of(body),
         )
