@@ -19,6 +19,7 @@ from planetwire.settings import flat
 from planetwire.supervise.command import AsJson
 from planetwire.supervise.command import opened as _settings
 from planetwire.supervise.jobs_commands import jobs
+from planetwire.supervise.outbox_commands import outbox
 
 app = typer.Typer(
     help="A self-hosted live-Earth platform.",
@@ -119,16 +120,22 @@ def collect() -> None:
 
 
 @app.command()
-def migrate() -> None:
+def migrate(
+    repair: Annotated[bool, typer.Option("--repair", help="Also make every change trigger as it should be.")] = False,
+) -> None:
     """Bring the database schema up to date."""
     import asyncio
 
+    from planetwire.diagnosing import repair as make_triggers
     from planetwire.supervise.installation import migrate as run
     from planetwire.supervise.roles import database_of
 
     with _settings("migrate") as settings:
-        applied = asyncio.run(run(settings.database_direct_url or database_of(settings)))
+        dsn = settings.database_direct_url or database_of(settings)
+        applied = asyncio.run(run(dsn))
         typer.echo("\n".join(f"applied {name}" for name in applied) or "up to date")
+        if repair:
+            typer.echo(f"triggers made anew: {asyncio.run(make_triggers(dsn))}")
 
 
 @app.command()
@@ -185,12 +192,15 @@ def _time(text: str | None) -> datetime:
 
 
 @app.command()
-def doctor(as_json: AsJson = False) -> None:
+def doctor(
+    as_json: AsJson = False,
+    canary: Annotated[bool, typer.Option(help="Send a change of our own through every stage and time it.")] = True,
+) -> None:
     """Check each stage of the path and say which one is broken, and what to do."""
     from planetwire.supervise.doctor import examine, healthy, render
 
     with _settings("doctor") as settings:
-        steps = examine(settings)
+        steps = examine(settings, canary=canary)
         typer.echo(json.dumps(steps, indent=2) if as_json else render(steps))
         if not healthy(steps):
             raise typer.Exit(1)
@@ -206,6 +216,7 @@ def sources(as_json: AsJson = False) -> None:
 
 
 app.add_typer(jobs, name="jobs")
+app.add_typer(outbox, name="outbox")
 
 
 main: Callable[[], None] = app

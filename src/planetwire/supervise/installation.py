@@ -17,13 +17,14 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from socket import socket
 
+from planetwire.diagnosing import follow_tables
 from planetwire.errors import SetupError
 from planetwire.log import get_logger
 from planetwire.migrate import migrate_postgres
 from planetwire.postgres import connect
 from planetwire.settings import PREFIX, Settings
 from planetwire.supervise.datadir import DataDir
-from planetwire.supervise.embedded_postgres import EmbeddedPostgres
+from planetwire.supervise.embedded_postgres import SUPERUSER, EmbeddedPostgres, dsn_of
 from planetwire.supervise.parentage import ends_with_parent
 from planetwire.supervise.supervisor import Child, Supervisor, listening_socket
 
@@ -96,6 +97,8 @@ def _prepare_database(settings: Settings, postgres: EmbeddedPostgres | None) -> 
     applied = asyncio.run(migrate(settings.database_direct_url or dsn))
     if applied:
         log.info("supervise.schema.migrated", applied=applied)
+    if postgres is not None:
+        asyncio.run(follow_tables(dsn_of(postgres.socket_dir, SUPERUSER)))
     return dsn
 
 
