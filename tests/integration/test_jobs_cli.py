@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
+import signal
+import sys
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -267,3 +270,25 @@ async def test_one_look_shows_what_runs_and_ends(shell: Shell, pg_pool: Pool) ->
     assert "1 running, 0 queued, 0 dead" in look.stdout
     records = (await shell("watch", "--once", "--json", "--source", "alpha")).stdout.splitlines()
     assert [json.loads(line)["id"] for line in records] == [job.id]
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+async def test_a_watch_that_is_interrupted_ends_cleanly_and_leaves_the_jobs_alone(
+    number: signal.Signals, code: int, pg_dsn: str, pg_pool: Pool
+) -> None:
+    queue = queue_on(pg_pool)
+    job, _ = await queue.submit(wish())
+    await claim_one(queue)
+    before = await row_of(pg_pool, job.id)
+    watching = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "planetwire", "jobs", "watch"),
+        env={**os.environ, "PLANETWIRE_DATABASE_URL": pg_dsn},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert watching.stdout is not None
+    assert f"job {job.id} collect alpha running" in (await watching.stdout.readline()).decode()
+    watching.send_signal(number)
+    _, said = await watching.communicate()
+    assert watching.returncode == code and b"Traceback" not in said
+    assert await row_of(pg_pool, job.id) == before
