@@ -206,6 +206,7 @@ async def test_people_read_pages_and_counts_at_a_bounded_cost(ledger: Connection
         (board.page, ("running", None, None, 51), 2 * RUNNING),
         (board.active, (50, 30.0), 600),
         (board.dead, (None, None, 51), 60),
+        (board.standing, (["hot", "nobody", *(f"s{n}" for n in range(48))],), 250),
     ):
         async with _counting(ledger) as touched:
             assert await ledger.fetch(question, *arguments)
