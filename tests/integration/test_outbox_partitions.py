@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
@@ -229,6 +230,7 @@ async def test_a_trigger_dropped_by_hand_is_not_made_again_by_other_ddl(followed
     """Somebody meant it; the diagnostic says so, and the repair is asked for."""
     await followed.execute("drop trigger tr_planet_parted_a_changed_delete on parted_a")
     await followed.execute("create table parted_c partition of parted for values in ('c')")
+    await install_hooks(followed)  # as each start does
     assert [fault.trigger for fault in (await read_triggers(followed, ["parted"])).faults] == [
         "tr_planet_parted_a_changed_delete"
     ]
@@ -247,6 +249,31 @@ async def test_a_fault_of_ours_stops_nobodys_ddl(followed: Connection) -> None:
     followed.remove_log_listener(hear)
     assert await followed.fetchval("select to_regclass('parted_c') is not null")
     assert any("planetwire doctor" in message for message in heard)
+
+
+async def test_tables_of_others_are_none_of_our_business(
+    followed: Connection, pg_dsn: str, pg_cluster: EmbeddedPostgres
+) -> None:
+    """Whoever makes a table of his own needs no right to ours, and hears no warning."""
+    role = f"stranger_{os.getpid()}"
+    admin = await connect(
+        dsn_of(pg_cluster.socket_dir, "postgres", urlsplit(pg_dsn).path.removeprefix("/")), application="test"
+    )
+    heard: list[str] = []
+
+    def hear(_: object, message: object) -> None:
+        heard.append(str(message))
+
+    admin.add_log_listener(hear)
+    try:
+        await admin.execute(f"create role {role}; create schema own authorization {role}; set role {role}")
+        await admin.execute("create table own.t (n integer); alter table own.t add m integer; drop table own.t")
+        await admin.execute("create temporary table t (n integer); drop table t")
+    finally:
+        await admin.execute(f"reset role; drop owned by {role}; drop role {role}")
+        admin.remove_log_listener(hear)
+        await admin.close()
+    assert not heard and await changes(followed) == []
 
 
 async def test_a_materialised_view_is_refreshed_through_a_helper_that_reports(plain: Connection) -> None:

@@ -6,6 +6,7 @@ create table earth_watched_relations (
     relation regclass primary key,
     reported text not null
 );
+grant select on earth_watched_relations to public; -- read whenever anybody makes or drops a table
 
 -- Since when the present leader leads.
 alter table earth_log_head add column leader_since timestamptz;
@@ -107,6 +108,7 @@ end $$;
 
 -- After CREATE TABLE and ALTER TABLE: new partitions are watched, detached ones no longer. Each is noted before it is
 -- changed, since that comes back here. A fault of ours must not stop anybody's DDL: `planetwire doctor` finds it.
+-- Nothing is written for a table that is not ours: its owner may have no right to.
 create function planet_follow_tables() returns event_trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -129,13 +131,13 @@ begin
         end if;
     end loop;
     for found_one in
-        delete from public.earth_watched_relations known
-        using pg_class class
-        where class.oid = known.relation and class.relname <> known.reported and not exists (
+        select known.relation, known.reported, class.relkind as kind
+        from public.earth_watched_relations known join pg_class class on class.oid = known.relation
+        where class.relname <> known.reported and not exists (
             select from public.planet_watched_roots() roots cross join public.planet_tree(roots.root) tree
             where roots.reported = known.reported and tree.relation = known.relation)
-        returning known.relation, known.reported, class.relkind as kind
     loop
+        delete from public.earth_watched_relations known where known.relation = found_one.relation;
         foreach event in array array['insert', 'update', 'delete', 'truncate'] loop
             execute format('drop trigger if exists %I on %s',
                 public.planet_trigger_name(found_one.relation, event), found_one.relation);
@@ -152,6 +154,13 @@ end $$;
 create function planet_follow_drops() returns event_trigger
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
+    if not exists (
+        select from public.earth_watched_relations known
+        join pg_event_trigger_dropped_objects() dropped on dropped.objid = known.relation::oid
+        where dropped.classid = 'pg_class'::regclass)
+    then
+        return;
+    end if;
     with gone as (
         delete from public.earth_watched_relations known
         using pg_event_trigger_dropped_objects() dropped
@@ -182,6 +191,8 @@ begin
     end if;
     alter event trigger planet_follow_tables enable always;
     alter event trigger planet_follow_drops enable always;
+    insert into public.earth_watched_relations select root, reported from public.planet_watched_roots()
+    on conflict do nothing;
     return true;
 exception when insufficient_privilege then
     return false;
