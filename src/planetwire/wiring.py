@@ -467,7 +467,7 @@ async def open_ledger(settings: Settings, dsn: str) -> AsyncIterator[Ledger]:
         queue = PostgresJobQueue(pool, settings.jobs)
         try:
             yield Ledger(queue, PostgresJobBoard(pool, queue))
-        except PlanetwireError:
+        except (PlanetwireError, OSError):  # also a reader that closed the pipe
             raise
         except Exception as error:
             behind = await _schema_current(pool)

@@ -272,6 +272,25 @@ async def test_one_look_shows_what_runs_and_ends(shell: Shell, pg_pool: Pool) ->
     assert [json.loads(line)["id"] for line in records] == [job.id]
 
 
+async def test_a_reader_that_closes_the_pipe_ends_a_watch_without_a_word(pg_dsn: str, pg_pool: Pool) -> None:
+    queue = queue_on(pg_pool)
+    await queue.submit(wish())
+    lease = await claim_one(queue)
+    reading, writing = os.pipe()
+    watching = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "planetwire", "jobs", "watch"),
+        env={**os.environ, "PLANETWIRE_DATABASE_URL": pg_dsn},
+        stdout=writing,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    os.close(writing)
+    assert await asyncio.to_thread(os.read, reading, 100)
+    os.close(reading)
+    await queue.finish(lease, JobStatus.COMPLETED)
+    _, said = await watching.communicate()
+    assert (watching.returncode, said) == (1, b"")
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 async def test_a_watch_that_is_interrupted_ends_cleanly_and_leaves_the_jobs_alone(
     number: signal.Signals, code: int, pg_dsn: str, pg_pool: Pool

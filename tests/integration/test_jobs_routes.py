@@ -137,6 +137,16 @@ async def test_the_list_is_filtered_and_paged(client: httpx.AsyncClient) -> None
         assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
 
 
+async def test_every_status_of_the_ledger_can_be_asked_for_and_a_wrong_one_is_told_all(
+    client: httpx.AsyncClient,
+) -> None:
+    words = [*JobStatus, "dead"]
+    for word in words:
+        assert (await client.get("/api/v1/jobs", params={"status": word})).status_code == 200
+    refused = (await client.get("/api/v1/jobs", params={"status": "daed"})).json()
+    assert refused["code"] == "bad_request" and all(word in refused["detail"] for word in words)
+
+
 async def test_dead_jobs_are_listed_until_they_are_tried_again_and_all_are_counted(
     client: httpx.AsyncClient, pg_pool: Pool
 ) -> None:

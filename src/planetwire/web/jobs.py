@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from planetwire.errors import InputError
-from planetwire.model import WRITE_TASKS, Job, JobRequest, JobStatus, Json, TaskType
+from planetwire.model import WRITE_TASKS, Job, JobRequest, Json, TaskType
 from planetwire.ports import JobBoard, JobQueue
 from planetwire.web.auth import Guard
 from planetwire.web.job_record import job_record
@@ -18,6 +18,9 @@ from planetwire.web.job_record import job_record
 BIGINT_MAX = 2**63 - 1
 PAYLOAD_MAX_BYTES = 16_384
 LIMIT_MAX = 200
+
+# The ledger's words, and `dead`: failed, and nobody has tried again.
+Shown = Literal["queued", "running", "cancelling", "completed", "failed", "cancelled", "dead"]
 
 TaskId = Annotated[int, Path(ge=1, le=BIGINT_MAX)]
 
@@ -61,7 +64,7 @@ def router(
 
     @routes.get("", dependencies=[Depends(guard.reader)])
     async def page(
-        status: JobStatus | Literal["dead"] | None = None,
+        status: Shown | None = None,
         source: Annotated[str | None, Query(max_length=100)] = None,
         cursor: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None,
         limit: Annotated[int, Query(ge=1, le=LIMIT_MAX)] = 50,
