@@ -189,8 +189,8 @@ begin
         where task.source > key and task.status = 'queued' and task.parked is distinct from 'time'
             and task.task_type in ('collect', 'clear_data')
         order by task.source limit 1;
+        last_source := key;  -- null at the end: the next sweep begins anew
         exit when key is null;
-        last_source := key;
         continue when exists (
             select from public.collection_tasks run
             where run.source = key and run.status in ('running', 'cancelling')
