@@ -13,6 +13,7 @@ import asyncpg
 import orjson
 
 from planetwire.errors import BackendError, LeaseLost
+from planetwire.failpoint import failpoint
 from planetwire.log import get_logger
 from planetwire.model import Action, Change, Hint, Json, LayerEvent, LogEvent, Operation
 from planetwire.postgres import CONNECTION_ERRORS, Connection, Pool, translated
@@ -106,6 +107,7 @@ class PostgresChangeLog:
         async with _connected(self._pool) as connection:
             async with connection.transaction():
                 published = await self._append(connection, term, events)
+                failpoint("relay.appended")
                 await connection.execute(Q.consume_changes, consumed)
                 if skipped:
                     await connection.execute(Q.skip_changes, list(skipped.keys()), list(skipped.values()))

@@ -98,6 +98,7 @@ class Relay:
             if not await self._lead():
                 return max(0.0, self._renew_at - self._clock.monotonic())
             await self._read()
+            failpoint("relay.read")
             await self._send()
             if await self._tend_gate():  # who committed before the gate was open did not ring: look once more
                 await self._read()
