@@ -14,6 +14,7 @@ from planetwire.model import (
     Appended,
     Batch,
     Change,
+    Cursor,
     DueSource,
     FetchState,
     Hint,
@@ -430,19 +431,48 @@ class ChangeLog(Protocol):
 
 
 class Cache(Protocol):
-    """Encoded snapshots. A reader that began before an invalidation may not fill the cache afterwards."""
+    """Encoded snapshots. A reader that began before an invalidation may not fill the cache afterwards.
+
+    Nothing raises because a shared store is away: then this process's own memory is all there is.
+    """
 
     def generation(self, layer: str) -> int:
-        """Rises with every invalidation of the layer."""
+        """Rises with every invalidation of the layer in this process."""
 
     async def get(self, layer: str, variant: str) -> bytes | None:
-        """The stored body of the present generation, or None."""
+        """The body of the present generation that this process holds, or None."""
 
-    async def put(self, layer: str, variant: str, generation: int, body: bytes) -> bool:
-        """Store, unless the generation moved on; then False."""
+    async def find(self, layer: str, variant: str, cursor: Cursor) -> bytes | None:
+        """After a miss: what any process stored for exactly this cursor, or None."""
+
+    async def put(self, layer: str, variant: str, generation: int, cursor: Cursor, body: bytes) -> bool:
+        """Store, unless the generation moved on; then False. `cursor` was read before the rows of the body."""
 
     async def invalidate(self, layer: str) -> int:
-        """Drop the layer's bodies; the new generation."""
+        """Drop the layer's bodies in this process; the new generation."""
+
+    async def aclose(self) -> None:
+        """Wait for nothing, leave nothing behind."""
+
+
+class FailureBrake(Protocol):
+    """Slows down guessing: counts wrong credentials of an address within a window."""
+
+    async def note(self, address: str) -> None:
+        """One more wrong try."""
+
+    async def closed(self, address: str) -> bool:
+        """Whether the address has to wait."""
+
+
+class LoginCodes(Protocol):
+    """One-time codes. Each is taken at most once, in whatever process, and only for ten minutes."""
+
+    async def offer(self, code: str) -> None:
+        """From now on it can be taken."""
+
+    async def take(self, code: str) -> bool:
+        """Whether it was offered and not taken yet; it is taken then."""
 
 
 class LayerRegistry(Protocol):

@@ -91,7 +91,9 @@ class Settings(BaseSettings):
         None, description="Beside a DATABASE_URL that leads to PgBouncer: the server itself, to LISTEN and to migrate."
     )
     observations_url: str | None = Field(None, description="sqlite:///path or postgresql://…; unset: in the data dir.")
-    redis_url: str | None = Field(None, description="Optional: cache, rate limits, fan-out.")
+    redis_url: SecretStr | None = Field(
+        None, description="Optional: what several web processes share – snapshots, failed sign-ins, login codes."
+    )
     bus: Literal["memory", "postgres", "redis"] = Field("memory", description="Carrier between web processes.")
     changes_bus: str = Field("none", description="none, or the https address of a webhook.")
     host: str = Field("127.0.0.1", description="Address to listen on.")

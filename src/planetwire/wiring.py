@@ -49,10 +49,12 @@ from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.prune import prune_forever
 from planetwire.outbox.prune_postgres import PostgresPruner
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
+from planetwire.ports import Cache
 from planetwire.postgres import Pool, close_pool, open_pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
 from planetwire.settings import Settings
+from planetwire.sharing import open_shared
 from planetwire.stream.hub import Hub
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.stream.log_sqlite import SqliteEventLog
@@ -60,7 +62,6 @@ from planetwire.stream.tail import Tail
 from planetwire.web import app as web_app
 from planetwire.web import frames, halves, health, ingest, jobs, session, sources, sse_route, terminal, visualization
 from planetwire.web.auth import Guard
-from planetwire.web.cache_memory import MemoryCache
 from planetwire.web.layer_snapshots import LayerSnapshots
 from planetwire.web.limits import ConnectionLimits
 from planetwire.web.metrics import expose
@@ -126,8 +127,6 @@ def check_supported(settings: Settings) -> None:
         raise SetupError(f"PLANETWIRE_BUS={settings.bus}: this version has the bus `memory` only (one web process)")
     if settings.changes_bus != "none":
         raise SetupError("PLANETWIRE_CHANGES_BUS: this version has no outlet for other services yet; leave it at none")
-    if settings.redis_url is not None:
-        raise SetupError("PLANETWIRE_REDIS_URL: this version does not use Redis yet; unset it")
     known = {*fact_feeds(), *observation_feeds()}
     for source in settings.feeds:
         if source not in known:
@@ -143,16 +142,17 @@ async def open_web(
 ) -> AsyncIterator[Web]:
     """Everything that answers browsers; the relay and the observation writer live here too."""
     check_supported(settings)
-    guard = Guard(
-        secrets.admin_token, secrets.ingest_token, secrets.session_key, settings.public_reads, login_code=login_code
-    )
     limits = ConnectionLimits(total=settings.stream.max_connections, per_address=settings.stream.max_per_address)
     web = Web()
     async with AsyncExitStack() as stack:
-        pool = None
+        pool, shared = None, open_shared(stack, settings, secrets.session_key)
+        tokens = (secrets.admin_token, secrets.ingest_token, secrets.session_key)
+        guard = Guard(*tokens, settings.public_reads, shared.codes, shared.brake)
+        if login_code is not None:
+            await shared.codes.offer(login_code)
         if dsn is not None and settings.earth:
             pool = await _pool(stack, dsn, "web", 8)
-            await _open_earth(web, stack, settings, dsn, pool, guard, limits)
+            await _open_earth(web, stack, settings, dsn, pool, guard, limits, shared.cache)
         else:
             web.routers.append(halves.router("earth"))
         if settings.terminal:
@@ -181,12 +181,13 @@ async def _open_earth(
     pool: Pool,
     guard: Guard,
     limits: ConnectionLimits,
+    cache: Cache,
 ) -> None:
     clock = SystemClock()
     doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES, TASKS, BROADCASTS))
     doorbell.start()
     stack.push_async_callback(doorbell.aclose)
-    registry, cache = EarthLayerAdapterRegistry(), MemoryCache()
+    registry = EarthLayerAdapterRegistry()
     event_log = await PostgresEventLog.open(pool)
     facts, objects = PostgresFactStore(pool), PostgresObjectStore(pool)
     snapshots = LayerSnapshots(facts, registry, event_log, cache, clock, objects=objects, simulated=settings.simulated)

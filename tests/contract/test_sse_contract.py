@@ -238,7 +238,7 @@ async def test_closed_reads_need_credentials(carrier: str) -> None:
         refused = await SseClient.connect(live.port, "/api/events?cities=shanghai")
         assert (refused.status, refused.headers["www-authenticate"]) == (401, "Bearer")
         await open_stream(live, "cities=shanghai", authorization="Bearer admin-token")
-        cookie = guard.sign_in(code=None, token="admin-token", address="x")
+        cookie = await guard.sign_in(code=None, token="admin-token", address="x")
         await open_stream(live, "cities=shanghai", cookie=f"a=b; planetwire_session={cookie}")
 
 

@@ -6,7 +6,6 @@ import asyncio
 import gzip
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import httpx
 import orjson
@@ -297,28 +296,3 @@ async def test_simulated_feeds_are_called_so() -> None:
 def test_gzip_is_sent_only_to_who_takes_it(header: str, taken: bool) -> None:
     """Contracts §3."""
     assert accepts_gzip(header) is taken
-
-
-async def test_the_cache_is_bounded_and_what_was_read_last_stays() -> None:
-    """Every queue and store has a bound."""
-    cache = MemoryCache(max_bytes=100)
-    await cache.put("a", "1", 0, bytes(40))
-    await cache.put("a", "2", 0, bytes(40))
-    assert await cache.get("a", "1") is not None
-    await cache.put("b", "1", 0, bytes(40))
-    kept: dict[tuple[str, str], Any] = {
-        key: await cache.get(*key) is not None for key in (("a", "1"), ("a", "2"), ("b", "1"))
-    }
-    assert kept == {("a", "1"): True, ("a", "2"): False, ("b", "1"): True}
-    assert not await cache.put("a", "huge", 0, bytes(101))
-
-
-async def test_a_body_of_an_older_generation_is_refused() -> None:
-    """S29."""
-    cache = MemoryCache()
-    generation = cache.generation("a")
-    assert await cache.put("a", "1", generation, b"x")
-    assert await cache.invalidate("a") == generation + 1
-    assert await cache.get("a", "1") is None
-    assert not await cache.put("a", "1", generation, b"x")
-    assert await cache.put("a", "1", generation + 1, b"y")

@@ -14,7 +14,6 @@ from planetwire.wiring import check_supported
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"redis_url": "redis://127.0.0.1/0"}, "PLANETWIRE_REDIS_URL"),
         ({"bus": "redis"}, "PLANETWIRE_BUS"),
         ({"bus": "postgres"}, "PLANETWIRE_BUS"),
         ({"changes_bus": "https://127.0.0.1/hook"}, "PLANETWIRE_CHANGES_BUS"),

@@ -9,20 +9,18 @@ import hashlib
 import hmac
 import secrets
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from fastapi import Request
 
 from planetwire.errors import Forbidden, InputError, Unauthorised
+from planetwire.ports import FailureBrake, LoginCodes
+from planetwire.web.codes_memory import MemoryCodes
+from planetwire.web.failures_memory import MemoryBrake
 
 COOKIE = "planetwire_session"
 SESSION_S = 7 * 86_400
-CODE_S = 600  # life of a one-time login code
-FAILURES_MAX = 10  # wrong credentials of one address per window
-FAILURE_WINDOW_S = 60.0
-ADDRESSES_MAX = 10_000  # addresses remembered by the failure counter
 
 
 class TooManyFailures(InputError):
@@ -34,38 +32,27 @@ class TooManyFailures(InputError):
 
 @dataclass(slots=True)
 class Guard:
-    """Checks credentials. `session_key` signs cookies; `login_code` is taken once, within ten minutes."""
+    """Checks credentials. `session_key` signs cookies; where codes and failures are kept is not its business."""
 
     admin_token: str
     ingest_token: str
     session_key: bytes
     public_reads: bool = True
-    login_code: str | None = None
+    codes: LoginCodes = field(default_factory=MemoryCodes)
+    brake: FailureBrake = field(default_factory=MemoryBrake)
     now: Callable[[], float] = time.time
-    _issued: float = field(default=0.0, init=False)
-    _failures: OrderedDict[str, tuple[float, int]] = field(default_factory=OrderedDict, init=False)
-
-    def __post_init__(self) -> None:
-        self._issued = self.now()
 
     # --- sessions
 
-    def sign_in(self, *, code: str | None, token: str | None, address: str) -> str:
+    async def sign_in(self, *, code: str | None, token: str | None, address: str) -> str:
         """Cookie value for a right code or admin token. Raises Unauthorised, TooManyFailures."""
-        self._check_rate(address)
-        if token is not None and hmac.compare_digest(token, self.admin_token):
+        await self._check_rate(address)
+        if token is not None and hmac.compare_digest(token.encode(), self.admin_token.encode()):
             return self._cookie()
-        if code is not None and self._take_code(code):
+        if code is not None and await self.codes.take(code):
             return self._cookie()
-        self._note_failure(address)
+        await self.brake.note(address)
         raise Unauthorised("the code is wrong, used or older than ten minutes" if code else "wrong token")
-
-    def _take_code(self, code: str) -> bool:
-        current = self.login_code
-        if current is None or self.now() - self._issued > CODE_S or not hmac.compare_digest(code, current):
-            return False
-        self.login_code = None
-        return True
 
     def _cookie(self) -> str:
         text = f"{int(self.now()) + SESSION_S}.{secrets.token_urlsafe(9)}"
@@ -91,18 +78,9 @@ class Guard:
         matches = [hmac.compare_digest(given.encode(), token.encode()) for token in tokens]  # all, in constant time
         return scheme.lower() == "bearer" and bool(given) and any(matches)
 
-    def _check_rate(self, address: str) -> None:
-        since, count = self._failures.get(address, (0.0, 0))
-        if count >= FAILURES_MAX and self.now() - since < FAILURE_WINDOW_S:
+    async def _check_rate(self, address: str) -> None:
+        if await self.brake.closed(address):
             raise TooManyFailures("too many wrong credentials from this address; wait a minute")
-
-    def _note_failure(self, address: str) -> None:
-        since, count = self._failures.pop(address, (self.now(), 0))
-        if self.now() - since >= FAILURE_WINDOW_S:
-            since, count = self.now(), 0
-        self._failures[address] = (since, count + 1)
-        while len(self._failures) > ADDRESSES_MAX:
-            self._failures.popitem(last=False)
 
     # --- FastAPI dependencies
 
@@ -119,12 +97,12 @@ class Guard:
     async def admin(self, request: Request) -> None:
         """Writing: bearer admin token, or a session from our own origin."""
         address = request.client.host if request.client else ""
-        self._check_rate(address)
+        await self._check_rate(address)
         authorization = request.headers.get("authorization")
         if authorization is not None:
             if self.bearer_is(authorization, self.admin_token):
                 return
-            self._note_failure(address)
+            await self.brake.note(address)
             raise Unauthorised("wrong token")
         if not self.session_valid(request.cookies.get(COOKIE)):
             raise Unauthorised("sign in first")
@@ -134,12 +112,12 @@ class Guard:
     async def ingest(self, request: Request) -> None:
         """Pushing observations: bearer ingest or admin token."""
         address = request.client.host if request.client else ""
-        self._check_rate(address)
+        await self._check_rate(address)
         authorization = request.headers.get("authorization")
         if authorization is None:
             raise Unauthorised("an ingest token is needed")
         if not self.bearer_is(authorization, self.ingest_token, self.admin_token):
-            self._note_failure(address)
+            await self.brake.note(address)
             raise Forbidden("wrong ingest token")
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
+from planetwire.model import Cursor
+
 BYTES_MAX = 256 * 1024 * 1024
 
 
@@ -31,7 +33,11 @@ class MemoryCache:
             self._bodies.move_to_end((layer, variant))
         return body
 
-    async def put(self, layer: str, variant: str, generation: int, body: bytes) -> bool:
+    async def find(self, layer: str, variant: str, cursor: Cursor) -> bytes | None:
+        """No other process stores here; what this one has, `get` gives."""
+        return None
+
+    async def put(self, layer: str, variant: str, generation: int, cursor: Cursor, body: bytes) -> bool:
         """Store; False when the generation moved on, or the body is larger than the whole cache."""
         if generation != self.generation(layer) or len(body) > self._max_bytes:
             return False
@@ -48,6 +54,9 @@ class MemoryCache:
         for key in [key for key in self._bodies if key[0] == layer]:
             self._drop(key)
         return self._generations[layer]
+
+    async def aclose(self) -> None:
+        """Nothing to release."""
 
     def _drop(self, key: tuple[str, str]) -> None:
         self._size_bytes -= len(self._bodies.pop(key, b""))

@@ -17,7 +17,7 @@ import orjson
 
 from planetwire.errors import BackendError
 from planetwire.log import get_logger
-from planetwire.model import Json, LayerAdapter, LogEvent
+from planetwire.model import Cursor, Json, LayerAdapter, LogEvent
 from planetwire.ports import Cache, Clock, EventLog, FactStore, LayerRegistry, ObjectStore
 
 log = get_logger()
@@ -34,6 +34,12 @@ class Encoded:
 
     etag: str
     body: memoryview
+
+    @property
+    def cursor(self) -> Cursor:
+        """What the tag says of it."""
+        epoch, revision, _ = self.etag.strip('"').split(":")
+        return Cursor(epoch, int(revision))
 
 
 class LayerSnapshots:
@@ -110,30 +116,35 @@ class LayerSnapshots:
     async def _fill(
         self, adapter: LayerAdapter, state: str, limit: int | None, encoding: Encoding, variant: str, generation: int
     ) -> bytes:
-        if encoding == "gzip":
+        """What another process made for the same revision, or a body of our own."""
+        cursor = await self._cursor(adapter)  # before the rows
+        packed = await self._cache.find(adapter.id, variant, cursor)
+        if packed is None and encoding == "identity":
+            packed = await self._read(adapter, state, limit, cursor)
+        elif packed is None:
             plain = _unpack(await self._stored(adapter, state, limit, "identity"))
-            packed = await asyncio.to_thread(_compress, plain)
-        else:
-            packed = await self._read(adapter, state, limit)
-        if not await self._cache.put(adapter.id, variant, generation, packed):
+            packed, cursor = await asyncio.to_thread(_compress, plain), plain.cursor
+        if not await self._cache.put(adapter.id, variant, generation, cursor, packed):
             log.debug("web.snapshot.outdated", layer=adapter.id, variant=variant)
         return packed
 
-    async def _read(self, adapter: LayerAdapter, state: str, limit: int | None) -> bytes:
+    async def _cursor(self, adapter: LayerAdapter) -> Cursor:
         topic = f"layer:{adapter.id}"
-        revision = (await self._log.heads([topic]))[topic]  # before the rows
+        return Cursor(self._log.epoch, (await self._log.heads([topic]))[topic])
+
+    async def _read(self, adapter: LayerAdapter, state: str, limit: int | None, cursor: Cursor) -> bytes:
         features, total = await self._features(adapter, limit)
         head = {
             "layer": adapter.id,
-            "epoch": self._log.epoch,
-            "revision": revision,
+            "epoch": cursor.epoch,
+            "revision": cursor.revision,
             "generated_at": self._clock.now(),
             "state": state if total else "empty",
             "count": len(features),
             "total": total,
             "truncated": len(features) < total,
         }
-        return await asyncio.to_thread(_pack, f"{self._log.epoch}:{revision}", head, features)
+        return await asyncio.to_thread(_pack, f"{cursor.epoch}:{cursor.revision}", head, features)
 
     async def _features(self, adapter: LayerAdapter, limit: int | None) -> tuple[Sequence[bytes], int]:
         if adapter.sources or self._objects is None:

@@ -35,7 +35,7 @@ def router(guard: Guard, *, halves: list[str], simulated: bool, version: str) ->
         if (body.code is None) == (body.token is None):
             raise InputError("give either code or token")
         address = request.client.host if request.client else ""
-        cookie = guard.sign_in(code=body.code, token=body.token, address=address)
+        cookie = await guard.sign_in(code=body.code, token=body.token, address=address)
         response = Response(status_code=204)
         secure = request.url.scheme == "https"
         response.set_cookie(

