@@ -327,7 +327,7 @@ def test_the_local_date_is_the_citys() -> None:
     toronto = payload_of({"city": "toronto", "changes": {"temp": 1, "obs_time": at, "source": "metar"}}, now)
     wellington = payload_of({"city": "wellington", "changes": {"temp": 1, "obs_time": at}}, now)
     assert toronto["observed_at_local"] == "2026-05-26T19:16:00-04:00"
-    assert toronto["source_cadence_sec"] == 1800
+    assert toronto["source_cadence_sec"] == 3600
     assert toronto["city_local_date"] == "2026-05-26"
     assert wellington["city_local_date"] == "2026-05-27"
 

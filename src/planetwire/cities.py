@@ -103,6 +103,9 @@ _RUNWAYS = {
     "qingdao": "16/34",
 }
 
+# Airports whose routine report comes once an hour, beside those of the United States; all others report twice.
+_HOURLY = frozenset({"CYYZ", "FACT", "MMMX", "MPMG", "OEJN", "RPLL", "SAEZ", "SBGR"})
+
 # Further names. The key, both display names, ICAO and IATA codes need no entry.
 _ALIASES = """
 seoul | sel, 首爾, rkss, gmp
@@ -177,6 +180,11 @@ class City:
     def temp_symbol(self) -> str:
         """`°C` or `°F`: the unit people expect to see. Stored temperatures are always °C."""
         return "°F" if self.use_fahrenheit else "°C"
+
+    @property
+    def metar_cadence_s(self) -> int:
+        """Seconds between two routine reports of the airport."""
+        return 3_600 if self.icao.startswith("K") or self.icao in _HOURLY else 1_800
 
     @property
     def zone(self) -> ZoneInfo:

@@ -5,8 +5,11 @@ A series is one curve of a chart. Sources never share one: where two feed the sa
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+
+from planetwire.model import Json
 
 DEFAULT_SOURCE = "weather"
 
@@ -24,6 +27,12 @@ class Series(StrEnum):
 # Series whose readings may be the current temperature and the high of the day.
 HEADLINE_SERIES = (Series.AIRPORT_PRIMARY, Series.SETTLEMENT, Series.METAR, Series.RUNWAY)
 PLATE_PREFIX = "runway:"  # history key of one runway's own curve: `runway:17L/35R`; no headline
+
+
+def headline(readings: Iterable[Json]) -> Json | None:
+    """The reading that stands for the city: the newest of a headline series, the later revision of two equally new."""
+    candidates = [reading for reading in readings if reading["series_key"] in HEADLINE_SERIES]
+    return max(candidates, key=lambda reading: (reading["obs_time"], reading["revision"]), default=None)
 
 
 class Freshness(StrEnum):
@@ -57,8 +66,10 @@ class SourceProfile:
         return Freshness.DELAYED if age_s <= self.stale_s else Freshness.STALE
 
 
+METAR_CADENCE_S = 1_800  # of an airport that reports twice an hour
+DEFAULT_LIMITS = "default"  # key of the limits of every source that is not named
+
 _ROUTINE = SourceProfile(600, 600, 900, 600, 2700)
-_METAR = SourceProfile(1800, 900, 600, 900, 3600)
 _QUARTER_HOUR = SourceProfile(900, 900, 900, 900, 3600)
 _MINUTE = SourceProfile(60, 60, 180, 180, 900)
 
@@ -71,19 +82,32 @@ _PROFILES = {
     "mgm": SourceProfile(300, 900, 900, 900, 3600),
     "ncm": SourceProfile(600, 900, 900, 900, 3600),
     "aeroweb": _QUARTER_HOUR,
-    "metar": _METAR,
-    "awc_metar": _METAR,
-    "noaa": _METAR,
 }
 
 _METAR_SOURCES = frozenset({"metar", "awc_metar"})
+_STATION_PACED = _METAR_SOURCES | {"noaa"}  # report as often as the city's airport does
 _RUNWAY_SOURCES = frozenset({"amos", "amsc_awos"})
 _REFERENCE_SOURCES = frozenset({"cowin_obs"})
 
 
-def profile(source: str) -> SourceProfile:
-    """The source's profile; that of a ten-minute station when it is not known."""
+def profile(source: str, metar_cadence_s: int = METAR_CADENCE_S) -> SourceProfile:
+    """The source's profile in a city whose airport reports that often; a ten-minute station's when it is not known."""
+    if source in _STATION_PACED:
+        return SourceProfile(metar_cadence_s, metar_cadence_s, 600, 900, 2 * metar_cadence_s + 900)
     return _PROFILES.get(source, _ROUTINE)
+
+
+def freshness_limits(metar_cadence_s: int = METAR_CADENCE_S) -> dict[str, dict[str, int]]:
+    """By source, up to which age in seconds a reading is fresh, awaited, or late; older ones are stale.
+
+    The page counts ages on between two snapshots, by these limits and no own.
+    """
+    profiles = {name: profile(name, metar_cadence_s) for name in sorted({*_PROFILES, *_STATION_PACED})}
+    profiles[DEFAULT_LIMITS] = _ROUTINE
+    return {
+        name: {"fresh_s": one.fresh_s, "wait_s": max(one.fresh_s, one.native_s + one.grace_s), "stale_s": one.stale_s}
+        for name, one in profiles.items()
+    }
 
 
 def default_series(source: str, settlement_source: str) -> Series:

@@ -9,7 +9,7 @@ import pytest
 from planetwire.cities import BY_KEY
 from planetwire.clock import utc_text
 from planetwire.model import Json
-from planetwire.observing import HEADLINE_SERIES, Freshness, Series, profile
+from planetwire.observing import HEADLINE_SERIES, Freshness, Series, freshness_limits, headline, profile
 from planetwire.web import terminal_snapshot as snapshot
 
 NOW = datetime(2026, 5, 26, 10, 0, tzinfo=UTC)
@@ -29,10 +29,10 @@ def test_the_headline_is_the_newest_reading_that_is_no_reference() -> None:
         reading("reference", 30.0),
         reading("runway:15R/33L", 33.0),
     ]
-    assert (snapshot.headline(readings) or {})["temp"] == 21.0
-    assert snapshot.headline(readings[2:]) is None
+    assert (headline(readings) or {})["temp"] == 21.0
+    assert headline(readings[2:]) is None
     equal = [reading("metar", 1.0, revision=7), reading("runway", 2.0, revision=8)]
-    assert (snapshot.headline(equal) or {})["temp"] == 2.0
+    assert (headline(equal) or {})["temp"] == 2.0
 
 
 def test_reference_sensors_are_the_only_series_without_a_headline() -> None:
@@ -48,9 +48,9 @@ def test_reference_sensors_are_the_only_series_without_a_headline() -> None:
         ("amos", 241, "delayed"),
         ("amos", 901, "stale"),
         ("metar", 600, "fresh"),
-        ("metar", 1800, "expected_wait"),
-        ("metar", 3600, "delayed"),
-        ("metar", 3601, "stale"),
+        ("metar", 2700, "expected_wait"),
+        ("metar", 4500, "delayed"),
+        ("metar", 4501, "stale"),
         ("hko", 1200, "expected_wait"),
         ("mgm", 1801, "delayed"),
         ("somebody", 2701, "stale"),
@@ -61,6 +61,30 @@ def test_reference_sensors_are_the_only_series_without_a_headline() -> None:
 def test_freshness_follows_the_source(source: str, age_s: float | None, state: str) -> None:
     """S178."""
     assert profile(source).freshness(age_s) is Freshness(state)
+
+
+def test_an_airport_that_reports_hourly_is_on_time_until_its_next_report_is_due() -> None:
+    """S178."""
+    new_york = BY_KEY["new york"]
+    at = NOW - timedelta(minutes=59)
+    observed = {**reading("metar", 4.0), "obs_time": at}
+    assert snapshot.scan_row(new_york, NOW, [observed], None)["freshness"] == "expected_wait"
+    assert snapshot.scan_row(SEOUL, NOW, [observed], None)["freshness"] == "delayed"
+
+
+def test_the_limits_that_are_sent_decide_as_the_server_does() -> None:
+    """S178: the page counts on by them."""
+    for city in (SEOUL, BY_KEY["new york"]):
+        sent = snapshot.detail(city, NOW, [], [], None)["freshness_limits"]
+        row = snapshot.scan_row(city, NOW, [], None)["freshness_limits"]
+        assert {**freshness_limits(), **row} == sent
+        for source, limits in sent.items():
+            own = profile(source, city.metar_cadence_s)
+            states = [
+                own.freshness(limits[key] + extra) for key in ("fresh_s", "wait_s", "stale_s") for extra in (0, 1)
+            ]
+            assert states[0] is Freshness.FRESH
+            assert states[3:] == [Freshness.DELAYED, Freshness.DELAYED, Freshness.STALE]
 
 
 def test_a_city_without_readings_is_listed_with_nulls() -> None:

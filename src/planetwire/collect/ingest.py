@@ -41,7 +41,7 @@ def normalise(raw: object, now: datetime) -> ObservationPatch:
     source = _source(_first(outer.get("source"), inner.get("source")))
     obs_time = parse_obs_time(_first(outer.get("obs_time"), inner.get("obs_time")), city, now)
     payload = _payload(inner, city, source)
-    payload.update(time_fields(city, obs_time, now, profile(source).cadence_s))
+    payload.update(time_fields(city, obs_time, now, profile(source, city.metar_cadence_s).cadence_s))
     _drop_foreign_max(payload, inner)
     return ObservationPatch(city.key, source, obs_time, int(now.timestamp() * 1000), payload, _points(payload))
 

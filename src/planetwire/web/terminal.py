@@ -16,6 +16,7 @@ from planetwire.cities import CITIES, City, resolve
 from planetwire.clock import utc_text
 from planetwire.errors import BackendError, InputError, NotFound
 from planetwire.model import Cursor, Json
+from planetwire.observing import freshness_limits
 from planetwire.ports import Clock, EventLog, ObservationStore
 from planetwire.web import terminal_snapshot as snapshot
 from planetwire.web.auth import Guard
@@ -67,7 +68,7 @@ class Terminal:
         latest = await self._store.latest()
         highs = await self._store.highs({city.key: snapshot.day_start(city, now) for city in CITIES})
         rows = [snapshot.scan_row(c, now, latest.get(c.key, ()), highs.get(c.key)) for c in CITIES]
-        return {"rows": rows}
+        return {"rows": rows, "freshness_limits": freshness_limits()}
 
     async def _detail(self, city: City, now: datetime) -> Json:
         readings, high = await self._readings(city, now)

@@ -1,18 +1,18 @@
 """Snapshots of the terminal from stored readings. Pure.
 
-The headline of a city is its newest reading of a headline series (observing.HEADLINE_SERIES), the later revision of
-two equally new; a page that applies patches with `is_latest` to a snapshot arrives at the next snapshot.
+A page that applies patches with `is_latest` to a snapshot arrives at the next snapshot: both mean the same headline
+(observing.headline).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from planetwire.cities import City
 from planetwire.clock import utc_text
 from planetwire.model import Json
-from planetwire.observing import HEADLINE_SERIES, PLATE_PREFIX, Freshness, Series, profile
+from planetwire.observing import PLATE_PREFIX, Freshness, Series, freshness_limits, headline, profile
 
 History = Sequence[tuple[str, str, datetime, float]]
 High = tuple[float, datetime] | None
@@ -31,17 +31,17 @@ def day_start(city: City, now: datetime) -> datetime:
     return city.day_start(city.local(now).date())
 
 
-def headline(readings: Iterable[Json]) -> Json | None:
-    """The reading that stands for the city, or None."""
-    candidates = [reading for reading in readings if reading["series_key"] in HEADLINE_SERIES]
-    return max(candidates, key=lambda reading: (reading["obs_time"], reading["revision"]), default=None)
-
-
-def freshness(reading: Json | None, now: datetime) -> Freshness:
-    """How late the reading is in the terms of its source; `unknown` without one."""
+def freshness(city: City, reading: Json | None, now: datetime) -> Freshness:
+    """How late the city's reading is in the terms of its source; `unknown` without one."""
     if reading is None:
         return Freshness.UNKNOWN
-    return profile(reading["source"]).freshness((now - reading["obs_time"]).total_seconds())
+    return profile(reading["source"], city.metar_cadence_s).freshness((now - reading["obs_time"]).total_seconds())
+
+
+def _own_limits(city: City) -> Json:
+    """Where the city's limits differ from those of the list as a whole."""
+    usual = freshness_limits()
+    return {source: own for source, own in freshness_limits(city.metar_cadence_s).items() if own != usual[source]}
 
 
 def scan_row(city: City, now: datetime, readings: Sequence[Json], high: High) -> Json:
@@ -65,7 +65,8 @@ def scan_row(city: City, now: datetime, readings: Sequence[Json], high: High) ->
         "obs_time": current and utc_text(current["obs_time"]),
         "source": current and current["source"],
         "series_key": current and current["series_key"],
-        "freshness": freshness(current, now),
+        "freshness": freshness(city, current, now),
+        "freshness_limits": _own_limits(city),
         "rank": city.rank,
     }
 
@@ -82,9 +83,10 @@ def detail(city: City, now: datetime, readings: Sequence[Json], history: History
         "unit": "fahrenheit" if city.use_fahrenheit else "celsius",
         "local_date": city.local(now).date().isoformat(),
         "airport_primary": _primary(headline(readings)),
-        "freshness": freshness(headline(readings), now),
+        "freshness": freshness(city, headline(readings), now),
+        "freshness_limits": freshness_limits(city.metar_cadence_s),
         "timeseries": {
-            "series": _curves(readings, history),
+            "series": _curves(city, readings, history),
             "metar_today_obs": _observations(history, Series.METAR, today),
             "settlement_today_obs": _observations(history, settling, today),
         },
@@ -111,7 +113,7 @@ def summary(city: City, now: datetime, readings: Sequence[Json], high: High) -> 
             "temp": current and current["temp"],
             "obs_time": current and utc_text(current["obs_time"]),
             "source": current and current["source"],
-            "freshness": freshness(current, now),
+            "freshness": freshness(city, current, now),
             "max_so_far": None if high is None else high[0],
             "settlement_source": city.settlement.source,
             "settlement_source_label": city.settlement.label,
@@ -161,7 +163,7 @@ def _primary(reading: Json | None) -> Json | None:
     }
 
 
-def _curves(readings: Sequence[Json], history: History) -> list[Json]:
+def _curves(city: City, readings: Sequence[Json], history: History) -> list[Json]:
     """One curve a (series, source), in a fixed order; runways have their own place."""
     labels = {(r["series_key"], r["source"]): r["station_label"] or r["station_code"] for r in readings}
     curves: dict[tuple[str, str], list[tuple[int, float]]] = {}
@@ -173,7 +175,7 @@ def _curves(readings: Sequence[Json], history: History) -> list[Json]:
             "series_key": series_key,
             "source": source,
             "label": labels.get((series_key, source)) or source,
-            "cadence_s": profile(source).cadence_s,
+            "cadence_s": profile(source, city.metar_cadence_s).cadence_s,
             "points": thin(curves[series_key, source]),
         }
         for series_key, source in sorted(curves)
