@@ -28,6 +28,8 @@ from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.facts.observations_sqlite import SqliteObservationStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
+from planetwire.facts.stations import StationBridge
+from planetwire.facts.stations_postgres import PostgresStations
 from planetwire.jobs.board_postgres import PostgresJobBoard
 from planetwire.jobs.hints_postgres import write_hint
 from planetwire.jobs.housekeeping import Housekeeping
@@ -156,7 +158,7 @@ async def open_web(
         else:
             web.routers.append(halves.router("earth"))
         if settings.terminal:
-            await _open_terminal(web, stack, settings, guard, limits)
+            await _open_terminal(web, stack, settings, guard, limits, pool)
         else:
             web.routers.append(halves.router("terminal"))
         web.routers.append(await _sources(settings, pool, guard))
@@ -250,7 +252,7 @@ def _relay(
 
 
 async def _open_terminal(
-    web: Web, stack: AsyncExitStack, settings: Settings, guard: Guard, limits: ConnectionLimits
+    web: Web, stack: AsyncExitStack, settings: Settings, guard: Guard, limits: ConnectionLimits, pool: Pool | None
 ) -> None:
     clock = SystemClock()
     path = Path(settings.observations_location.removeprefix("sqlite:///"))
@@ -277,6 +279,11 @@ async def _open_terminal(
     web.before_end.append(_soon(endpoint.drain))
     web.checks["observations"] = lambda: _answers(event_log.head)
     expose("terminal", hub)
+    if pool is not None:  # the weather half on the globe, where both halves run
+        stations = PostgresStations(pool, PostgresFactStore(pool, Projection(EarthLayerAdapterRegistry().derivers)))
+        bridge = StationBridge(event_log, store, stations, clock)
+        store.on_committed = bridge.after(hub.publish)
+        web.loops["stations"] = bridge.run
 
 
 def _city_key(name: str) -> str | None:

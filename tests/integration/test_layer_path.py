@@ -241,8 +241,9 @@ async def test_layers_know_their_counts_and_last_success(pg_pool: Pool) -> None:
         )
         await earth.quiet()
         items = (await earth.http.get("/api/v1/layers")).json()["items"]
-        satellites, quakes, objects = items
+        satellites, quakes, stations, objects = items
         assert (satellites["count"], satellites["state"]) == (1, "live")
         assert satellites["last_success_at"].endswith("Z")
         assert (quakes["count"], quakes["state"], quakes["last_success_at"]) == (0, "empty", None)
+        assert (stations["count"], stations["state"]) == (0, "empty")
         assert (objects["kind"], objects["strategy"], objects["count"]) == ("meta", "delta", 0)

@@ -26,9 +26,10 @@ def test_the_shipped_sources_feed_their_layers_under_either_name() -> None:
     assert REGISTRY.layers_of("collected_data", "celestrak_gp") == ("satellites",)
     assert REGISTRY.layers_of("collected_data", "celestrak_tle") == ("satellites",)
     assert REGISTRY.layers_of("collected_data", "usgs_quakes") == ("earthquakes",)
-    assert REGISTRY.layers_of("collected_data", None) == ("satellites", "earthquakes")
+    assert REGISTRY.layers_of("collected_data", None) == ("satellites", "earthquakes", "weather_stations")
     assert REGISTRY.layers_of("satellite_orbits", "celestrak_tle") == ("satellites",)
     assert REGISTRY.layers_of("resolved_locations", "usgs_quakes") == ("earthquakes",)
+    assert REGISTRY.layers_of("collected_data", "city_observation") == ("weather_stations",)
     assert REGISTRY.layers_of("earth_interactables", "whatever") == ("interactables",)
     assert REGISTRY.layers_of("collected_data", "unknown") == ()
     assert REGISTRY.sources_of("satellites") == ("celestrak_gp", "celestrak_tle")
@@ -54,10 +55,11 @@ def test_every_declaration_is_complete(adapter: LayerAdapter) -> None:
 def test_a_layer_is_added_by_one_declaration() -> None:
     """S72, S75."""
     registry = EarthLayerAdapterRegistry([*LAYERS, CABLES])
-    assert [adapter.id for adapter in registry.all()] == ["satellites", "earthquakes", "interactables", "cables"]
+    shipped = [adapter.id for adapter in LAYERS]
+    assert [adapter.id for adapter in registry.all()] == [*shipped, "cables"]
     assert registry.layers_of("cable_segments", "whatever") == ("cables",)
     assert registry.layers_of_source("cable_map") == ("cables",)
-    assert registry.layers_of_source(None) == ("satellites", "earthquakes", "interactables", "cables")
+    assert registry.layers_of_source(None) == (*shipped, "cables")
     assert registry.owned_tables("cable_map") == ("cable_segments", "cable_points")
     assert registry.owned_tables("celestrak_gp") == ("satellite_orbits", "earth_interactables")
     assert registry.owned_tables("usgs_quakes") == ("resolved_locations", "earth_interactables")

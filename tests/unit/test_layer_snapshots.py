@@ -249,6 +249,7 @@ async def test_layers_are_listed_before_any_feed_succeeded_and_without_a_databas
     assert [(item["id"], item["state"], item["count"]) for item in items] == [
         ("satellites", "empty", 0),
         ("earthquakes", "empty", 0),
+        ("weather_stations", "empty", 0),
         ("interactables", "empty", 0),
     ]
     assert all(all(item["provenance"].values()) for item in items)
@@ -256,7 +257,7 @@ async def test_layers_are_listed_before_any_feed_succeeded_and_without_a_databas
     await made.change()
     made.facts.failing = True
     items = (await made.get("/api/v1/layers")).json()["items"]
-    assert [(item["state"], item["count"]) for item in items] == [("unavailable", None), ("empty", 0), ("empty", 0)]
+    assert [(item["state"], item["count"]) for item in items] == [("unavailable", None), *[("empty", 0)] * 3]
 
 
 async def test_the_count_is_read_again_only_after_a_change(made: Made) -> None:

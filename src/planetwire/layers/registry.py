@@ -11,9 +11,10 @@ from planetwire.errors import NotFound
 from planetwire.layers.earthquakes import EARTHQUAKES
 from planetwire.layers.interactables import INTERACTABLES
 from planetwire.layers.satellites import SATELLITES
+from planetwire.layers.weather_stations import WEATHER_STATIONS
 from planetwire.model import Deriver, LayerAdapter
 
-LAYERS = (SATELLITES, EARTHQUAKES, INTERACTABLES)
+LAYERS = (SATELLITES, EARTHQUAKES, WEATHER_STATIONS, INTERACTABLES)
 ANY = "*"
 
 

@@ -1,0 +1,180 @@
+"""Carries each city's newest headline reading from the observation log to the facts of the globe.
+
+Invariants: what the cursor covers is in the facts, for both commit together; a city is written at most once a
+spacing, with what is newest then; doing it twice changes nothing. Nobody writes to both stores, so neither can lack
+what the other was told: a database that is away delays the globe and nothing else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import Protocol
+
+from planetwire.cities import BY_KEY, City
+from planetwire.clock import utc_text
+from planetwire.errors import BackendError
+from planetwire.log import get_logger
+from planetwire.model import Cursor, Fact, Json, LogEvent
+from planetwire.observing import headline, profile
+from planetwire.ports import Clock, EventLog, ObservationStore
+
+log = get_logger()
+
+SOURCE = "city_observation"
+KIND = "weather_station"
+SPACING_S = 60.0  # least time between two writes of one city
+RETRY_S = 1.0  # after a store could not be reached …
+RETRY_MAX_S = 30.0  # … doubling up to this
+
+
+class Stations(Protocol):
+    """The facts of one consumer, and how far it has come."""
+
+    async def begin(self) -> tuple[Cursor | None, Mapping[str, float]]:
+        """The cursor, and how many seconds ago each fact was written."""
+
+    async def put(self, facts: Sequence[Fact], cursor: Cursor) -> None:
+        """Both or neither. Facts with the same values stay as they are. Raises BackendError."""
+
+    async def age(self, spared: Collection[str]) -> Sequence[str]:
+        """Bring `freshness` up to date by the database's clock, except of these; keys that changed."""
+
+
+class StationBridge:
+    """One per installation, in the process that writes observations."""
+
+    def __init__(
+        self,
+        event_log: EventLog,
+        store: ObservationStore,
+        stations: Stations,
+        clock: Clock,
+        *,
+        spacing_s: float = SPACING_S,
+    ) -> None:
+        self._log = event_log
+        self._store = store
+        self._stations = stations
+        self._rung = asyncio.Event()
+        self._clock = clock
+        self._spacing_s = spacing_s
+        self._through: dict[str, int] = {}  # by city: its events up to here are in its fact; empty before the start
+        self._pending: set[str] = set()
+        self._written_s: dict[str, float] = {}
+        self._aged_s = clock.monotonic()
+
+    def after(self, listener: Callable[[Sequence[LogEvent]], None]) -> Callable[[Sequence[LogEvent]], None]:
+        """What the store should call with new events instead of `listener`: it does the same, and wakes this."""
+
+        def hear(events: Sequence[LogEvent]) -> None:
+            listener(events)
+            self._rung.set()
+
+        return hear
+
+    async def run(self) -> None:
+        """Until cancelled. Trouble with either store is tried again; the cursor says from where."""
+        retry_s = RETRY_S
+        while True:
+            try:
+                await self.step()
+                retry_s = RETRY_S
+            except BackendError as error:
+                log.warning("facts.stations.failed", error=error.message)
+                await self._clock.sleep(retry_s)
+                retry_s = min(retry_s * 2, RETRY_MAX_S)
+                continue
+            await self._wait()
+
+    async def step(self) -> None:
+        """Look at the log, write the cities whose time has come, age the others. Raises BackendError."""
+        if not self._through:
+            await self._begin()
+        head = await self._look()
+        due = [city for city in self._pending if self._rest_s(city) <= 0]
+        if due:
+            await self._write(due, head)
+        if self._clock.monotonic() - self._aged_s >= self._spacing_s:
+            await self._age()
+
+    async def _begin(self) -> None:
+        """A cursor of another log, or ahead of this one, covers nothing: then every city is looked at."""
+        cursor, written_s_ago = await self._stations.begin()
+        known = cursor is not None and cursor.epoch == self._log.epoch and cursor.revision <= await self._log.head()
+        now_s = self._clock.monotonic()
+        self._written_s = {city: now_s - ago_s for city, ago_s in written_s_ago.items()}
+        self._through = dict.fromkeys(BY_KEY, cursor.revision if cursor is not None and known else 0)
+
+    async def _look(self) -> int:
+        """Which cities have news. The heads are read before the readings, so a reading is never older than its mark."""
+        heads = await self._log.heads(f"city:{city}" for city in BY_KEY)
+        latest = {city: heads.get(f"city:{city}", 0) for city in BY_KEY}
+        head = max(latest.values())
+        self._pending |= {city for city, revision in latest.items() if revision > self._through[city]}
+        self._through |= {city: head for city in BY_KEY if city not in self._pending}
+        return head
+
+    async def _write(self, due: Sequence[str], head: int) -> None:
+        readings = await self._store.latest(due)
+        now = self._clock.now()
+        newest = {city: headline(readings.get(city, ())) for city in due}
+        facts = [fact_of(BY_KEY[city], reading, now) for city, reading in newest.items() if reading is not None]
+        through = self._through | dict.fromkeys(due, head)
+        await self._stations.put(facts, Cursor(self._log.epoch, min(through.values())))
+        self._through = through
+        self._pending -= set(due)
+        self._note(fact.external_key for fact in facts)
+
+    async def _age(self) -> None:
+        resting = [city for city in self._written_s if self._rest_s(city) > 0]
+        self._note(await self._stations.age(resting))
+        self._aged_s = self._clock.monotonic()
+
+    def _note(self, cities: Iterable[str]) -> None:
+        self._written_s |= dict.fromkeys(cities, self._clock.monotonic())
+
+    def _rest_s(self, city: str) -> float:
+        written_s = self._written_s.get(city)
+        return 0.0 if written_s is None else written_s + self._spacing_s - self._clock.monotonic()
+
+    async def _wait(self) -> None:
+        """Until something was committed, a pending city may be written, or the others are to be aged."""
+        until_aging_s = self._aged_s + self._spacing_s - self._clock.monotonic()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(max(0.0, min([until_aging_s, *map(self._rest_s, self._pending)]))):
+                await self._rung.wait()
+        self._rung.clear()
+
+
+def fact_of(city: City, reading: Json, now: datetime) -> Fact:
+    """One city's station: the place is its airport's, the reading its newest of a headline series."""
+    known = profile(reading["source"])
+    obs_time: datetime = reading["obs_time"]
+    return Fact(
+        external_key=city.key,
+        kind=KIND,
+        title=city.display_name,
+        data={
+            "city": city.key,
+            "name_zh": city.display_name_zh,
+            "airport": city.airport,
+            "icao": city.icao,
+            "timezone": city.timezone,
+            "temp_c": reading["temp"],
+            "obs_time": utc_text(obs_time),
+            "observed_by": reading["source"],
+            "series_key": reading["series_key"],
+            "station_code": reading["station_code"],
+            "station_label": reading["station_label"],
+            "freshness": known.freshness((now - obs_time).total_seconds()),
+            "fresh_s": known.fresh_s,
+            "wait_s": known.native_s + known.grace_s,
+            "stale_s": known.stale_s,
+        },
+        lat=city.lat_deg,
+        lon=city.lon_deg,
+        observed_at=obs_time,
+    )

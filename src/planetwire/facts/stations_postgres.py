@@ -1,0 +1,71 @@
+"""The station facts in PostgreSQL, with the cursor of what they are made of: backend of `stations.Stations`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import asyncpg
+
+from planetwire.errors import BackendError
+from planetwire.facts.facts_postgres import PostgresFactStore
+from planetwire.facts.stations import SOURCE
+from planetwire.model import Batch, Cursor, Fact
+from planetwire.postgres import Pool, translated
+from planetwire.sql import queries_beside
+
+Q = queries_beside(__file__)
+
+CONSUMER = SOURCE  # one log, one consumer
+
+
+@dataclass(slots=True)
+class _Tx:
+    """An open transaction outside the ledger: there is no job whose progress could be counted."""
+
+    connection: Any
+
+    def progress(
+        self,
+        records: int,
+        *,
+        total: int | None = None,
+        message: str | None = None,
+        phase: str | None = None,
+        rejects: int = 0,
+        sample: str | None = None,
+    ) -> None:
+        """Nobody asks."""
+
+
+class PostgresStations:
+    """Writes through the store of facts, so that derived rows and the outbox follow as for any other source."""
+
+    def __init__(self, pool: Pool, facts: PostgresFactStore) -> None:
+        self._pool = pool
+        self._facts = facts
+
+    async def begin(self) -> tuple[Cursor | None, Mapping[str, float]]:
+        """See the port."""
+        async with translated():
+            row = await self._pool.fetchrow(Q.cursor, CONSUMER)
+            ages = await self._pool.fetch(Q.written_ago, SOURCE)
+        return (Cursor(row["epoch"], row["revision"]) if row else None), {r["external_key"]: r["ago_s"] for r in ages}
+
+    async def put(self, facts: Sequence[Fact], cursor: Cursor) -> None:
+        """See the port."""
+        try:
+            async with translated(), self._pool.acquire() as connection, connection.transaction():
+                await connection.execute(Q.hold, SOURCE, [fact.external_key for fact in facts])
+                if facts:
+                    await self._facts.upsert(_Tx(connection), SOURCE, Batch(facts, complete=True), None)
+                await connection.execute(Q.move_cursor, CONSUMER, cursor.epoch, cursor.revision)
+        except asyncpg.LockNotAvailableError as error:
+            raise BackendError("the facts are being changed by somebody else") from error
+
+    async def age(self, spared: Collection[str]) -> Sequence[str]:
+        """See the port."""
+        async with translated():
+            rows = await self._pool.fetch(Q.age, SOURCE, list(spared))
+        return [row["external_key"] for row in rows]
