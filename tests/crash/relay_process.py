@@ -1,4 +1,4 @@
-"""A relay alone: `python relay_process.py DSN POINT WINDOW_MS`. Dies at the point if one is named."""
+"""A relay alone: `python relay_process.py DSN POINT WINDOW_MS [TTL_S]`. Dies at the point if one is named."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planetwire.relay.relay import Relay
 from planetwire.settings import RelaySettings
 
 
-async def main(dsn: str, point: str, window_ms: str) -> None:
+async def main(dsn: str, point: str, window_ms: str, ttl_s: str = "2") -> None:
     configure_logging("console", "error")
     failpoint.arm(point or None)
     pool = await open_pool(dsn, application="relay", max_size=3)
@@ -27,7 +27,7 @@ async def main(dsn: str, point: str, window_ms: str) -> None:
     async def no_cache(layer: str) -> None:
         """This process keeps no snapshots."""
 
-    settings = RelaySettings(poll_s=0.2, leader_ttl_s=2, merge_window_ms=float(window_ms))
+    settings = RelaySettings(poll_s=0.2, leader_ttl_s=float(ttl_s), merge_window_ms=float(window_ms))
     bell = doorbell.bell(CHANGES_CHANNEL)
     log = PostgresChangeLog(pool, payload)
     relay = Relay(log, EarthLayerAdapterRegistry(), no_cache, bell, settings, SystemClock(), lambda events: None)

@@ -33,11 +33,14 @@ limit $1;
 
 -- name: take_revisions
 -- The fence: a relay whose term is over gets no row, and with it no revision. The row lock, held to the commit,
--- makes revision order commit order.
+-- makes revision order commit order. The server ends the transaction of a relay that falls silent: soon if it waits
+-- for the next statement, else (17 and newer) after a time that no honest commit takes.
 update earth_log_head
 set revision = revision + $2
 where leader_term = $1
-returning epoch, revision;
+returning epoch, revision, set_config('idle_in_transaction_session_timeout', '5s', true),
+    case when current_setting('server_version_num')::int >= 170000
+        then set_config('transaction_timeout', '20s', true) end;
 
 -- name: layer_heads
 select layer, revision from earth_layer_heads where layer = any ($1::text[]);

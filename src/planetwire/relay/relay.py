@@ -28,8 +28,9 @@ log = get_logger()
 READ_ROWS = 2_000  # rows read at once
 READS_MAX = 10  # reads in a row before what is due goes out
 RENEWALS_PER_TTL = 3
+STANDBY_LOOKS_S = 1.0  # a standby asks more often than a leader renews, so that a term is not vacant for long
 RETRY_S = 0.5  # wait after the database failed …
-RETRY_MAX_S = 5.0  # … doubling up to this
+RETRY_MAX_S = 2.0  # … doubling up to this
 RESIGN_TIMEOUT_S = 2.0
 REFUSALS_MAX = 64  # publishes refused in one search for the rows at fault; then the rest is put off together
 PAIRS_MAX = 1_000  # unmapped pairs remembered, so that each is logged once
@@ -116,7 +117,8 @@ class Relay:
         if now < self._renew_at:
             return self.is_leader
         term = await self._changelog.lead(self.holder, self._settings.leader_ttl_s)
-        self._renew_at = now + self._settings.leader_ttl_s / RENEWALS_PER_TTL
+        renew_s = self._settings.leader_ttl_s / RENEWALS_PER_TTL
+        self._renew_at = now + (renew_s if term else min(renew_s, STANDBY_LOOKS_S))
         if term != self.term:
             self._forget()
             log.info("earth.relay.elected" if term else "earth.relay.stood_by", term=term)
