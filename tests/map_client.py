@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import asyncpg
 import orjson
 
 from planetwire.clock import SystemClock
@@ -21,6 +22,7 @@ from planetwire.web.cache_memory import MemoryCache
 from planetwire.web.layer_snapshots import LayerSnapshots
 
 SETTLE_TRIES = 50
+FAILED = (asyncpg.DeadlockDetectedError,)  # with a TRUNCATE: the page gets an error, and asks again
 
 
 @dataclass
@@ -59,16 +61,20 @@ class MapClient:
         if strategy == "clear_then_reload":
             layer.objects.clear()
             layer.shown, layer.floor = -1, event.revision
-        elif strategy == "delta" and (unbroken or (self.careless and layer.shown >= 0)):
-            await self._delta(layer, body["delta"])
+        takes = unbroken or (self.careless and layer.shown >= 0)
+        if strategy == "delta" and takes and await self._delta(layer, body["delta"]):
             layer.shown = max(layer.shown, event.revision)
 
-    async def _delta(self, layer: Layer, delta: dict[str, list[str]]) -> None:
+    async def _delta(self, layer: Layer, delta: dict[str, list[str]]) -> bool:
         named = [*delta["upsert"], *delta["remove"]]
-        found, _ = await self.objects.features(named, None)
+        try:
+            found, _ = await self.objects.features(named, None)
+        except FAILED:
+            return False
         for name in named:
             layer.objects.pop(name, None)
         layer.objects |= {feature["id"]: feature for feature in map(orjson.loads, found)}
+        return True
 
     async def settle(self) -> None:
         """Fetch what is behind its newest event."""
@@ -76,7 +82,10 @@ class MapClient:
             for _ in range(SETTLE_TRIES):
                 if layer.shown >= layer.need:
                     break
-                body = orjson.loads((await self.snapshots.get(name, "identity")).body)
+                try:
+                    body = orjson.loads((await self.snapshots.get(name, "identity")).body)
+                except FAILED:
+                    continue
                 if body["revision"] >= max(layer.floor, layer.shown):
                     layer.objects = {feature["id"]: feature for feature in body["features"]}
                     layer.shown = body["revision"]
