@@ -157,6 +157,12 @@ class Settlement:
     label: str
 
 
+@cache
+def _zone(name: str) -> ZoneInfo:
+    """Kept for good: zoneinfo itself holds on to eight zones, and reads the others' files again and again."""
+    return ZoneInfo(name)
+
+
 @dataclass(frozen=True, slots=True)
 class City:
     """One city. `key` is lower case with spaces; `rank` begins at 1; `lat_deg`, `lon_deg` are the airport's."""
@@ -189,7 +195,7 @@ class City:
     @property
     def zone(self) -> ZoneInfo:
         """The IANA zone's rules."""
-        return ZoneInfo(self.timezone)
+        return _zone(self.timezone)
 
     @property
     def topic(self) -> str:
