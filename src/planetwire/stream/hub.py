@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from planetwire.log import get_logger
 from planetwire.model import LogEvent, ResyncReason
@@ -122,22 +122,29 @@ class Hub:
     def _deliver_one(self, event: LogEvent) -> None:
         topic, frame = self._rings.keep(event)
         self.delivered += len(topic.live)
-        for subscriber in tuple(topic.live):  # a full sink leaves the set from within
-            try:
-                subscriber.sink.write(frame)
-            except Exception as error:
-                self._broken(subscriber, error)
+        self._write_each(dict.fromkeys(topic.live, frame))  # a copy: a full sink leaves the set from within
 
     def _deliver_many(self, chunk: Sequence[LogEvent]) -> None:
         """One write per subscriber, whatever the number of its events; all are kept before the first write."""
-        frames: dict[Subscriber, list[bytes]] = {}
+        once: dict[Subscriber, bytes] = {}
+        more: dict[Subscriber, list[bytes]] = {}
         for event in chunk:
             topic, frame = self._rings.keep(event)
-            for subscriber in topic.live:
-                frames.setdefault(subscriber, []).append(frame)
-        for subscriber, mine in frames.items():
-            self._write(subscriber, mine)
-            self.delivered += len(mine)
+            self.delivered += len(topic.live)
+            if once.keys().isdisjoint(topic.live) and more.keys().isdisjoint(topic.live):
+                once.update(dict.fromkeys(topic.live, frame))
+            else:
+                _gather(topic.live, frame, once, more)
+        self._write_each(once)
+        for subscriber, frames in more.items():
+            self._write(subscriber, frames)
+
+    def _write_each(self, frames: Mapping[Subscriber, bytes]) -> None:
+        for subscriber, frame in frames.items():
+            try:
+                subscriber.write(frame)
+            except Exception as error:
+                self._broken(subscriber, error)
 
     def _write(self, subscriber: Subscriber, frames: list[bytes]) -> None:
         try:
@@ -299,3 +306,16 @@ class Hub:
         self._subscribers.discard(subscriber)
         self._full.discard(subscriber)
         self._ahead.discard(subscriber)
+
+
+def _gather(
+    live: Iterable[Subscriber], frame: bytes, once: dict[Subscriber, bytes], more: dict[Subscriber, list[bytes]]
+) -> None:
+    """Note the frame for each; who has one already moves from `once` to `more`."""
+    for subscriber in live:
+        if subscriber in more:
+            more[subscriber].append(frame)
+        elif subscriber in once:
+            more[subscriber] = [once.pop(subscriber), frame]
+        else:
+            once[subscriber] = frame

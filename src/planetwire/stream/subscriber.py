@@ -27,6 +27,7 @@ class Subscriber:
         "resync",
         "sink",
         "topics",
+        "write",
         "wrote",
     )
 
@@ -36,6 +37,7 @@ class Subscriber:
         self._hub = hub
         self.topics = topics
         self.sink = sink
+        self.write = sink.write
         self.at = at  # the cursor while not live; while live the hub's head is the cursor
         self.resync = resync  # to be told at the start
         self.live = False
