@@ -1,10 +1,11 @@
-/** Counts by colour: regimes of satellites, ages of quakes. Kinds without a scale have no legend. */
+/** Counts by colour: regimes of satellites, ages of quakes, temperatures. Kinds without a scale have no legend. */
 import { AGE_STEPS, ageLook, OLDER, quakeStyle } from "./layer_quakes";
 import { orbitOf, REGIME_COLOR, type Regime, satelliteStyle } from "./layer_satellites";
 import type { DrawFeature } from "./layer_style";
 import { styleOf } from "./layer_styles";
+import { TEMPERATURE_STEPS, type TemperatureKey, temperatureStep, weatherStyle } from "./layer_weather";
 
-export type LegendKey = Regime | "hour" | "day" | "week" | "older";
+export type LegendKey = Regime | "hour" | "day" | "week" | "older" | TemperatureKey;
 
 export interface LegendEntry {
   key: LegendKey;
@@ -32,8 +33,16 @@ export function legendOf(features: readonly DrawFeature[], now_ms: number): Lege
     const style = styleOf(feature.kind, feature.data);
     if (style === satelliteStyle) bump(orbitOf(feature.data)?.regime ?? "LEO");
     else if (style === quakeStyle) bump(ageKey(feature, now_ms));
+    else if (style === weatherStyle) {
+      const step = temperatureStep(feature.data);
+      if (step) bump(step.key);
+    }
   }
-  const scale: (readonly [LegendKey, string])[] = [...(Object.entries(REGIME_COLOR) as [Regime, string][]), ...AGES];
+  const scale: (readonly [LegendKey, string])[] = [
+    ...(Object.entries(REGIME_COLOR) as [Regime, string][]),
+    ...AGES,
+    ...TEMPERATURE_STEPS.map(({ key, color }) => [key, color] as const),
+  ];
   return scale.flatMap(([key, color]) => {
     const count = counts.get(key);
     return count === undefined ? [] : [{ key, color, count }];

@@ -4,6 +4,7 @@ import { ageLook, magnitudeSize_px } from "./layer_quakes";
 import { orbitOf, REGIME_COLOR } from "./layer_satellites";
 import type { DrawFeature } from "./layer_style";
 import { colorOf, styleOf } from "./layer_styles";
+import { isLate, TEMPERATURE_STEPS, temperatureStep, UNKNOWN_COLOR } from "./layer_weather";
 
 const NOW_MS = Date.parse("2026-05-25T12:00:00Z");
 
@@ -51,6 +52,43 @@ describe("quakes", () => {
   });
 });
 
+describe("weather stations", () => {
+  const at = "2026-05-25T11:30:00Z";
+
+  it.each([
+    [-0.5, "freezing"],
+    [0, "cold"],
+    [9.99, "cold"],
+    [10, "mild"],
+    [25, "warm"],
+    [60, "hot"],
+  ])("%d °C is %s", (temp_c, key) => {
+    expect(temperatureStep({ temp_c })?.key).toBe(key);
+    const look = styleOf("weather_station", {}).look(feature("weather_station", { temp_c }, at), NOW_MS);
+    expect(look.color).toBe(TEMPERATURE_STEPS.find((step) => step.key === key)?.color);
+  });
+
+  it.each([null, "12", Number.NaN, undefined])("no temperature in %s: no colour of the scale", (temp_c) => {
+    expect(styleOf("weather_station", {}).look(feature("weather_station", { temp_c }, at), NOW_MS).color).toBe(
+      UNKNOWN_COLOR,
+    );
+  });
+
+  it("are faint once they are later than their source ever is, whatever they were called last", () => {
+    const late = (stale_s: unknown, observed_at: string | null) =>
+      isLate(feature("weather_station", { temp_c: 1, stale_s, freshness: "fresh" }, observed_at), NOW_MS);
+    expect([late(1_800, at), late(1_799, at), late(undefined, at), late(7_200, null)]).toEqual([
+      false,
+      true,
+      false,
+      true,
+    ]);
+    const look = (observed_at: string) =>
+      styleOf("weather_station", {}).look(feature("weather_station", { temp_c: 1 }, observed_at), NOW_MS).alpha;
+    expect(look("2026-05-25T10:00:00Z")).toBeLessThan(look(at));
+  });
+});
+
 describe("kinds", () => {
   it("a kind without an entry is a plain point of a lasting colour", () => {
     const style = styleOf("volcano", {});
@@ -81,6 +119,15 @@ describe("legends", () => {
     expect(legendOf(quakes, NOW_MS).map(({ key, count }) => [key, count])).toEqual([
       ["hour", 1],
       ["day", 2],
+    ]);
+  });
+
+  it("count stations by temperature, and those without one not at all", () => {
+    const stations = [31, -1, 0, "?"].map((temp_c) => feature("weather_station", { temp_c }));
+    expect(legendOf(stations, NOW_MS).map(({ key, count }) => [key, count])).toEqual([
+      ["freezing", 1],
+      ["cold", 1],
+      ["hot", 1],
     ]);
   });
 

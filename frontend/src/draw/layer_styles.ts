@@ -2,10 +2,12 @@
 import { quakeStyle } from "./layer_quakes";
 import { satelliteStyle } from "./layer_satellites";
 import type { KindStyle } from "./layer_style";
+import { weatherStyle } from "./layer_weather";
 
 const STYLES: Readonly<Record<string, KindStyle>> = {
   satellite: satelliteStyle,
   earthquake: quakeStyle,
+  weather_station: weatherStyle,
 };
 
 const PALETTE = ["#8fb3ff", "#56d494", "#c9d36a", "#ff8f70", "#e58fd0", "#5cc4dd"] as const;

@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import type { Feature } from "../client/earth_types";
 import type { PointId } from "../draw/globe_points";
 import { orbitOf } from "../draw/layer_satellites";
+import { tempText } from "../draw/unit";
 import { agoText } from "./age";
 import { coordinateText, countText, decimalText, timeOf, utcText } from "./earth_format";
 import { CloseIcon } from "./icons";
@@ -72,6 +73,20 @@ function useQuakeRows(feature: Feature): Row[] {
   ];
 }
 
+function useWeatherRows(feature: Feature): Row[] {
+  const timeText = useTimeText();
+  const { data } = feature;
+  const temp_c = number(data.temp_c);
+  const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : null);
+  return [
+    ["temperature", temp_c === null ? null : `${tempText(temp_c, "celsius")}C`],
+    ["observed", timeText(feature.observed_at)],
+    ["station", text(data.station_label) ?? text(data.station_code)],
+    ["observed_by", text(data.observed_by)],
+    ["airport", [text(data.airport), text(data.icao)].filter(Boolean).join(" · ") || null],
+  ];
+}
+
 function usePlainRows(feature: Feature): Row[] {
   const timeText = useTimeText();
   return [
@@ -104,6 +119,10 @@ function QuakeRows({ feature }: { feature: Feature }) {
   return <Rows rows={useQuakeRows(feature)} />;
 }
 
+function WeatherRows({ feature }: { feature: Feature }) {
+  return <Rows rows={useWeatherRows(feature)} />;
+}
+
 function PlainRows({ feature }: { feature: Feature }) {
   return <Rows rows={usePlainRows(feature)} />;
 }
@@ -124,6 +143,8 @@ function Content({ feature, picked }: { feature: Feature; picked: PointId }) {
     <>
       {feature.kind === "satellite" ? (
         <SatelliteRows feature={feature} altitude_m={place?.altitude_m ?? null} />
+      ) : feature.kind === "weather_station" ? (
+        <WeatherRows feature={feature} />
       ) : "mag" in feature.data ? (
         <QuakeRows feature={feature} />
       ) : (
