@@ -4,6 +4,12 @@ export type Strategy = "clear_then_reload" | "reload" | "delta";
 
 export type LayerState = "live" | "stale" | "empty" | "unavailable" | "simulated";
 
+/** Objects by id: to be fetched again, and gone. Only layers with the strategy `delta` have any. */
+export interface Delta {
+  readonly upsert: readonly string[];
+  readonly remove: readonly string[];
+}
+
 /** The part of `earth.layer.changed` that a client acts on. */
 export interface LayerChanged {
   layers: readonly string[];
@@ -13,6 +19,7 @@ export interface LayerChanged {
   operation: string | null;
   records_processed: number;
   occurred_at: string;
+  delta: Delta;
 }
 
 /** One event of the log, with its place in it. `prev_revision` is the layer's previous revision, 0 for its first. */

@@ -8,7 +8,7 @@ const STATES: readonly LayerState[] = ["live", "stale", "empty", "unavailable", 
 /** A snapshot of 12,000 satellites over a slow line is several seconds of bytes. */
 const SNAPSHOT_TIMEOUT_MS = 30_000;
 
-function provenance(value: unknown): Provenance {
+export function provenance(value: unknown): Provenance {
   const raw = record(value);
   return {
     publisher: text(raw?.publisher) ?? "",
@@ -44,7 +44,7 @@ export async function fetchLayers(http: Http): Promise<LayerInfo[]> {
   return Array.isArray(list) ? list.flatMap((item) => layerInfo(item) ?? []) : [];
 }
 
-function isFeature(value: unknown): value is Feature {
+export function isFeature(value: unknown): value is Feature {
   const raw = record(value);
   return raw !== null && typeof raw.id === "string" && record(raw.data) !== null;
 }

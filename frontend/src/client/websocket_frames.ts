@@ -28,6 +28,7 @@ function layerChanged(data: Raw): LayerChanged | null {
     operation: text(data.operation),
     records_processed: finite(data.records_processed) ?? 0,
     occurred_at: text(data.occurred_at) ?? "",
+    delta: { upsert: texts(record(data.delta)?.upsert), remove: texts(record(data.delta)?.remove) },
   };
 }
 

@@ -34,6 +34,7 @@ class Server {
       const items = Object.entries(this.objects).map(([id, count]) => ({
         id,
         title: id,
+        kind: id === "interactables" ? "meta" : "point",
         sources: [`${id}_feed`],
         count,
       }));
@@ -103,6 +104,28 @@ async function live(hidden: readonly string[] = []) {
   await settle();
   return rig;
 }
+
+describe("a layer that is not drawn", () => {
+  it("is neither listed nor loaded, and its events are heard", async () => {
+    const { earth, server, lines, timers } = setUp();
+    server.objects = { ...server.objects, interactables: 5 };
+    const heard: (number | null)[] = [];
+    const deafen = earth.hear((event) => heard.push(event?.revision ?? null));
+    earth.start();
+    lines[0]?.join(1);
+    await settle();
+    expect(earth.store.getState().layers.map(({ id }) => id)).toEqual(["satellites", "earthquakes"]);
+    expect(server.asked).not.toContain("/api/v1/visualization/interactables");
+    lines[0]?.changed("interactables", 2, 0, "reload");
+    deafen();
+    lines[0]?.changed("interactables", 3, 2, "reload");
+    timers.advance(10);
+    await settle();
+    expect(heard).toEqual([2]);
+    expect(server.asked).not.toContain("/api/v1/visualization/interactables");
+    earth.stop();
+  });
+});
 
 describe("opening the page", () => {
   it("joins first and loads then, so that nothing falls in between", async () => {

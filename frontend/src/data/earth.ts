@@ -3,6 +3,7 @@ import { createStore, type StoreApi } from "zustand/vanilla";
 import type { EarthEvent, LayerInfo } from "../client/earth_types";
 import type { Http } from "../client/http";
 import { fetchLayers, fetchSnapshot } from "../client/layer_wire";
+import { fetchObjects } from "../client/object_wire";
 import type { Timers } from "../client/timers";
 import { createEarthSocket, type SocketLike } from "../client/websocket";
 import type { SocketState } from "../client/websocket_states";
@@ -15,6 +16,12 @@ export const FIRST_LOAD_MS = 1_500;
 export const REGISTRY_MS = 2_000;
 /** Times of success move without events too: an unchanged body is a success that changes nothing. */
 export const REGISTRY_IDLE_MS = 30_000;
+
+/** Layers of this kind are neither listed nor drawn, and loaded only if somebody shows them: search is one. */
+export const META = "meta";
+
+/** An event, or null when some may have been missed. */
+export type Heard = (event: EarthEvent | null) => void;
 
 export interface Notice {
   /** Stable per cause, so that a storm of failures is one message. */
@@ -51,6 +58,8 @@ export interface Earth {
   /** Null until the registry named it. */
   layer(id: string): Layer | null;
   setVisible(id: string, visible: boolean): void;
+  /** Returns the way to stop hearing. */
+  hear(heard: Heard): () => void;
   start(): void;
   wake(): void;
   stop(): void;
@@ -71,6 +80,7 @@ export function createEarth(deps: EarthDeps): Earth {
   const store = createStore<EarthView>(() => START);
   const layers = new Map<string, Layer>();
   const hidden = new Set(deps.hidden);
+  const hearers = new Set<Heard>();
   const jobs = createJobs({ http, timers, random });
   const socket = createEarthSocket({
     open: deps.open,
@@ -106,6 +116,7 @@ export function createEarth(deps: EarthDeps): Earth {
   function onEvent(event: EarthEvent): void {
     store.setState({ last_event_ms: timers.now() });
     for (const id of event.change.layers) layers.get(id)?.apply(event);
+    for (const heard of hearers) heard(event);
     readRegistrySoon(REGISTRY_MS);
   }
 
@@ -117,6 +128,7 @@ export function createEarth(deps: EarthDeps): Earth {
 
   function refreshAll(bypass: boolean): void {
     for (const layer of layers.values()) layer.refresh(bypass);
+    for (const heard of hearers) heard(null);
   }
 
   /** The first load, once: after the join, so that nothing falls between snapshot and subscription. */
@@ -144,8 +156,9 @@ export function createEarth(deps: EarthDeps): Earth {
       const infos = await fetchLayers(http);
       if (stopped) return;
       failures = 0;
-      for (const info of infos) meet(info.id);
-      store.setState({ registry: "ready", registry_error: null, layers: infos });
+      for (const info of infos) meet(info);
+      const drawn = infos.filter(({ kind }) => kind !== META);
+      store.setState({ registry: "ready", registry_error: null, layers: drawn });
       readRegistrySoon(REGISTRY_IDLE_MS);
     } catch (error) {
       if (stopped) return;
@@ -156,16 +169,17 @@ export function createEarth(deps: EarthDeps): Earth {
   }
 
   /** A layer is known from the registry alone: a new one needs no code here. */
-  function meet(id: string): void {
+  function meet({ id, kind }: LayerInfo): void {
     if (layers.has(id)) return;
     const layer = createLayer(id, {
       fetch: (name, options) => fetchSnapshot(http, name, options),
+      fetchObjects: (ids, options) => fetchObjects(http, ids, options),
       timers,
       random,
       onNotice: (name, code) => deps.onNotice({ key: `layer:${name}`, layer: name, code }),
     });
     layers.set(id, layer);
-    if (!hidden.has(id)) layer.setVisible(true);
+    if (kind !== META && !hidden.has(id)) layer.setVisible(true);
   }
 
   return {
@@ -176,6 +190,10 @@ export function createEarth(deps: EarthDeps): Earth {
       if (visible) hidden.delete(id);
       else hidden.add(id);
       layers.get(id)?.setVisible(visible);
+    },
+    hear(heard) {
+      hearers.add(heard);
+      return () => void hearers.delete(heard);
     },
     start() {
       cancelFirst = timers.after(FIRST_LOAD_MS, openLayers);

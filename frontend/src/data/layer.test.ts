@@ -5,6 +5,7 @@ import { manualTimers, settle } from "../testing/clock";
 import { createLayer, errorCode, retryDelay } from "./layer";
 
 const EPOCH = "abcdefghijkl";
+const NOTHING = { upsert: [], remove: [] };
 
 function features(count: number): Feature[] {
   return Array.from({ length: count }, (_, index) => ({
@@ -47,6 +48,7 @@ function changed(revision: number, refresh_strategy: Strategy): EarthEvent {
       operation: null,
       records_processed: 0,
       occurred_at: "",
+      delta: NOTHING,
     },
   };
 }
@@ -81,6 +83,42 @@ async function shown(count: number) {
   await rig.answer(snapshot(5, count));
   return rig;
 }
+
+describe("a layer that changes by id", () => {
+  it("puts new and changed objects in, takes removed and vanished ones out, and leaves the rest", async () => {
+    const asked: (readonly string[])[] = [];
+    const fresh = features(5).slice(2);
+    const layer = createLayer("interactables", {
+      fetch: async () => snapshot(5, 4),
+      fetchObjects: async (ids) => {
+        asked.push(ids);
+        return fresh.filter(({ id }) => id !== "s:3").map((feature) => ({ ...feature, title: "new" }));
+      },
+      timers: manualTimers(),
+      random: () => 0.5,
+      onNotice: () => undefined,
+    });
+    layer.setVisible(true);
+    await settle();
+    const before = layer.store.getState();
+    const event = changed(6, "delta");
+    layer.apply({
+      ...event,
+      change: { ...event.change, delta: { upsert: ["s:2", "s:3", "s:4"], remove: ["s:0"] } },
+    });
+    await settle();
+    const view = layer.store.getState();
+    expect(asked).toEqual([["s:2", "s:3", "s:4"]]);
+    expect(view.features.map(({ id, title }) => [id, title])).toEqual([
+      ["s:1", "object 1"],
+      ["s:2", "new"],
+      ["s:4", "new"],
+    ]);
+    expect(view.features[0]).toBe(before.features[1]);
+    expect([view.count, view.revision, view.phase]).toEqual([3, 6, "ready"]);
+    expect(view.version).toBe(before.version + 1);
+  });
+});
 
 describe("a layer", () => {
   it("does not know its count before the first snapshot, and zero is a count", async () => {

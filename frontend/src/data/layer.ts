@@ -1,6 +1,6 @@
 /** One layer as the page sees it: carries out the decisions of `layer_core` and holds the objects. */
 import { createStore, type StoreApi } from "zustand/vanilla";
-import type { EarthEvent, Feature, LayerState, Snapshot } from "../client/earth_types";
+import type { Delta, EarthEvent, Feature, LayerState, Snapshot } from "../client/earth_types";
 import { HttpError, NetworkError } from "../client/http";
 import type { Timers } from "../client/timers";
 import { type LayerEffect, type LayerInput, type LayerModel, NEW_LAYER, step } from "./layer_core";
@@ -26,6 +26,8 @@ export interface LayerView {
 
 export interface LayerDeps {
   fetch(layer: string, options: { bypass: boolean; signal: AbortSignal }): Promise<Snapshot>;
+  /** Those of the objects that still exist; without it deltas reload. */
+  fetchObjects?(ids: readonly string[], options: { signal: AbortSignal }): Promise<readonly Feature[]>;
   timers: Timers;
   random(): number;
   /** A failure to mention lightly; null takes the mention back. */
@@ -87,6 +89,7 @@ export function createLayer(id: string, deps: LayerDeps): Layer {
   let abort: AbortController | null = null;
   let cancelRetry: () => void = () => undefined;
   let arrived: Snapshot | null = null;
+  let patch: { delta: Delta; features: readonly Feature[] } | null = null;
 
   function dispatch(input: LayerInput): void {
     const [next, effects] = step(model, input);
@@ -108,6 +111,12 @@ export function createLayer(id: string, deps: LayerDeps): Layer {
         break;
       case "fetch":
         void load(effect.flight, effect.bypass);
+        break;
+      case "fetch_delta":
+        void loadDelta(effect.flight, effect.delta);
+        break;
+      case "patch":
+        applyPatch();
         break;
       case "abort":
         abort?.abort(new DOMException("no longer wanted", "AbortError"));
@@ -156,6 +165,33 @@ export function createLayer(id: string, deps: LayerDeps): Layer {
     });
   }
 
+  function applyPatch(): void {
+    if (patch === null) return;
+    const view = store.getState();
+    const kept = new Map(view.features.map((feature) => [feature.id, feature]));
+    // Named and not there any more is gone as well.
+    for (const id of [...patch.delta.remove, ...patch.delta.upsert]) kept.delete(id);
+    for (const feature of patch.features) kept.set(feature.id, feature);
+    const features = [...kept.values()];
+    const total = Math.max(features.length, view.total + features.length - view.features.length);
+    store.setState({ features, count: features.length, total, version: view.version + 1, revision: model.shown });
+  }
+
+  async function loadDelta(flight: number, delta: Delta): Promise<void> {
+    const control = new AbortController();
+    abort = control;
+    try {
+      const features = (await deps.fetchObjects?.(delta.upsert, { signal: control.signal })) ?? [];
+      if (control.signal.aborted) return;
+      patch = { delta, features };
+      dispatch({ type: "patched", flight });
+    } catch (error) {
+      if (!control.signal.aborted) dispatch({ type: "failed", flight, code: errorCode(error) });
+    } finally {
+      patch = null;
+    }
+  }
+
   async function load(flight: number, bypass: boolean): Promise<void> {
     const control = new AbortController();
     abort = control;
@@ -186,7 +222,8 @@ export function createLayer(id: string, deps: LayerDeps): Layer {
       if (!visible) rest();
     },
     apply({ epoch, revision, prev_revision, change }) {
-      dispatch({ type: "event", epoch, revision, prev_revision, strategy: change.refresh_strategy });
+      const delta = deps.fetchObjects && change.delta;
+      dispatch({ type: "event", epoch, revision, prev_revision, strategy: change.refresh_strategy, delta });
     },
     refresh(bypass) {
       dispatch({ type: "refresh", bypass });

@@ -50,7 +50,7 @@ describe("the strategies", () => {
     expect(run([loaded(2, 6)], model).types).toEqual(["apply", "settle"]);
   });
 
-  it("delta is a reload", () => {
+  it("delta without ids is a reload", () => {
     expect(run([event(6, "delta")], READY).types).toEqual(["fetch"]);
   });
 
@@ -63,6 +63,55 @@ describe("the strategies", () => {
     const good = run([{ type: "due" }, loaded(3, 6)], failed.model);
     expect(good.types).toEqual(["fetch", "apply", "settle"]);
     expect(good.effects[0]).toMatchObject({ bypass: true });
+  });
+});
+
+// S65
+describe("deltas by id", () => {
+  const delta = { upsert: ["a"], remove: ["b"] };
+  const patch = (revision: number, prev_revision = revision - 1): LayerInput => ({
+    type: "event",
+    epoch: EPOCH,
+    revision,
+    prev_revision,
+    strategy: "delta",
+    delta,
+  });
+
+  it("fetch the named objects alone and leave the rest", () => {
+    const begun = run([patch(6)], READY);
+    expect(begun.effects).toEqual([{ type: "fetch_delta", flight: 2, delta }]);
+    const done = run([{ type: "patched", flight: 2 }], begun.model);
+    expect(done.types).toEqual(["patch", "settle"]);
+    expect(done.model.shown).toBe(6);
+    expect(run([patch(7)], done.model).types).toEqual(["fetch_delta"]);
+  });
+
+  it("reload when the picture is not the one they follow", () => {
+    expect(run([patch(8, 7)], READY).effects).toMatchObject([{ type: "fetch", bypass: true }]);
+    expect(run([{ ...patch(6), epoch: "zzzzzzzzzzzz" } as LayerInput], READY).types).toEqual(["fetch"]);
+    expect(run([patch(6)], { ...READY, visible: false }).types).toEqual([]);
+  });
+
+  it("that cross a fetch make one trailing fetch, of everything", () => {
+    expect(run([patch(6), patch(7), { type: "patched", flight: 2 }], READY).types).toEqual([
+      "fetch_delta",
+      "patch",
+      "fetch",
+    ]);
+    expect(run([event(6), patch(7), loaded(2, 6)], READY).types).toEqual(["fetch", "apply", "fetch"]);
+  });
+
+  it("of before a clear put nothing back", () => {
+    const { types, model } = run([patch(6), event(7, "clear_then_reload"), { type: "patched", flight: 2 }], READY);
+    expect(types).toEqual(["fetch_delta", "clear", "fetch"]);
+    expect(model.shown).toBeNull();
+  });
+
+  it("that fail end in a full fetch", () => {
+    const failed = run([patch(6), { type: "failed", flight: 2, code: "unreachable" }], READY);
+    expect(failed.types).toEqual(["fetch_delta", "complain", "retry"]);
+    expect(run([{ type: "due" }], failed.model).types).toEqual(["fetch"]);
   });
 });
 

@@ -4,7 +4,7 @@
  * Invariants: at most one fetch is under way; after a clear at revision R nothing older than R is shown again;
  * whatever arrives, the layer ends with a snapshot that is not older than its newest event.
  */
-import type { Strategy } from "../client/earth_types";
+import type { Delta, Strategy } from "../client/earth_types";
 
 /** Quick second looks at a server whose snapshot is older than its own event; after that it counts as a failure. */
 export const STALE_TRIES = 5;
@@ -32,10 +32,12 @@ export interface LayerModel {
 export type LayerInput =
   | { type: "show" }
   | { type: "hide" }
-  | { type: "event"; epoch: string; revision: number; prev_revision: number; strategy: Strategy }
+  | { type: "event"; epoch: string; revision: number; prev_revision: number; strategy: Strategy; delta?: Delta }
   /** Fetch without an event: after a join, a resync, a wish of the person. */
   | { type: "refresh"; bypass: boolean }
   | { type: "loaded"; flight: number; epoch: string; revision: number }
+  /** The objects of a delta came. */
+  | { type: "patched"; flight: number }
   | { type: "failed"; flight: number; code: string }
   /** The wait that a `retry` effect asked for is over. */
   | { type: "due" };
@@ -43,6 +45,10 @@ export type LayerInput =
 export type LayerEffect =
   | { type: "clear" }
   | { type: "fetch"; flight: number; bypass: boolean }
+  /** Fetch these objects alone, and drop those that are gone. */
+  | { type: "fetch_delta"; flight: number; delta: Delta }
+  /** Put the objects of the delta in their places. */
+  | { type: "patch" }
   | { type: "abort" }
   /** Show the snapshot that just came. */
   | { type: "apply" }
@@ -80,6 +86,8 @@ export function step(model: LayerModel, input: LayerInput): Step {
       return want(model, "always", input.bypass);
     case "loaded":
       return onLoaded(model, input);
+    case "patched":
+      return onPatched(model, input.flight);
     case "failed":
       return onFailed(model, input);
     case "due":
@@ -107,6 +115,7 @@ function onEvent(model: LayerModel, event: EventInput): Step {
   const same = model.epoch === null || model.epoch === event.epoch;
   const known = same ? Math.max(model.need, model.shown ?? 0) : 0;
   if (same && event.revision <= known) return [model, []];
+  if (event.delta && canPatch(model, event)) return beginPatch(model, event.revision, event.delta);
   const clears = event.strategy === "clear_then_reload";
   // A run with a hole: what was missed may have been a delete, so no cache may answer.
   const gap = !same || event.prev_revision > known;
@@ -120,6 +129,28 @@ function onEvent(model: LayerModel, event: EventInput): Step {
   };
   const [after, effects] = want(next, "event", clears || gap);
   return [after, clears ? [{ type: "clear" }, ...effects] : effects];
+}
+
+/** A delta applies to exactly the picture that it follows, and only while nothing else is going on; else it reloads. */
+function canPatch(model: LayerModel, event: EventInput): boolean {
+  const still = model.visible && model.flight === null && !model.waiting && model.owed === "no";
+  const next = model.epoch === event.epoch && model.shown !== null && model.shown === event.prev_revision;
+  return event.strategy === "delta" && still && next && model.need <= model.shown;
+}
+
+function beginPatch(model: LayerModel, revision: number, delta: Delta): Step {
+  const id = model.flights + 1;
+  const flight = { id, bypass: false };
+  return [{ ...model, need: revision, flight, flights: id }, [{ type: "fetch_delta", flight: id, delta }]];
+}
+
+/** The picture is that of the event which began the patch, unless more events came meanwhile: they are owed. */
+function onPatched(model: LayerModel, flight: number): Step {
+  if (model.flight?.id !== flight) return [model, []];
+  const landed: LayerModel = { ...model, flight: null, failures: 0 };
+  if (model.owed === "no") return [{ ...landed, shown: model.need }, [{ type: "patch" }, { type: "settle" }]];
+  const [after, effects] = begin(landed);
+  return [after, model.shown === null ? effects : [{ type: "patch" }, ...effects]];
 }
 
 /** Owe a fetch and begin it, unless one is under way, a back-off runs, or nobody looks. */

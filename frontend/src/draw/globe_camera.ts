@@ -6,11 +6,17 @@ import { heightForDisc_m } from "./globe_scene";
 const DISC_SHARE = 0.72;
 const ZOOM_STEP = 0.35;
 const HOME_LAT_DEG = 18;
+const FLY_LEAST_M = 3_500_000;
+const FLY_MOST_M = 70_000_000;
+const TALL_SHIFT = 0.2;
+const METRES_PER_DEG = 111_000;
 
 export interface GlobeCamera {
   /** The view at the start: the person's own longitude, by the browser's time zone. */
   home(animated: boolean): void;
   zoom(direction: 1 | -1): void;
+  /** Over a place, from far enough that it and what is around it are seen. */
+  fly(lat: number, lon: number, altitude_m: number): void;
   /** True when the key moved the view. */
   key(name: string): boolean;
 }
@@ -67,9 +73,24 @@ export function createCamera(scene: Scene, canvas: HTMLCanvasElement): GlobeCame
     scene.requestRender();
   }
 
+  /** On a tall screen the card covers the lower half: the place belongs into the upper one. */
+  function below_deg(distance_m: number): number {
+    if (canvas.clientHeight <= canvas.clientWidth) return 0;
+    const fovy = camera.frustum instanceof PerspectiveFrustum ? (camera.frustum.fovy ?? 1) : 1;
+    return Math.min(40, (TALL_SHIFT * 2 * distance_m * Math.tan(fovy / 2)) / METRES_PER_DEG);
+  }
+
+  function fly(lat: number, lon: number, altitude_m: number): void {
+    const height = Math.min(FLY_MOST_M, Math.max(FLY_LEAST_M, altitude_m * 1.4 + 2_000_000));
+    const destination = Cartesian3.fromDegrees(lon, Math.max(-85, lat - below_deg(height - altitude_m)), height);
+    camera.flyTo({ destination, duration: 0.9 });
+    scene.requestRender();
+  }
+
   return {
     home,
     zoom,
+    fly,
     key(name) {
       keys.get(name)?.();
       return keys.has(name);

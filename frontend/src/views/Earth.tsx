@@ -11,12 +11,14 @@ import type { PointId } from "../draw/globe_points";
 import { i18next } from "../i18n";
 import "../styles/jobs.css";
 import "../styles/earth.css";
+import "../styles/earth_search.css";
 import { tabOf } from "../data/jobs_core";
 import { EarthCard } from "./EarthCard";
 import { ConnectionDot } from "./EarthConnection";
 import { EarthGlobe } from "./EarthGlobe";
 import { EarthHud } from "./EarthHud";
 import { EarthLayers } from "./EarthLayers";
+import { EarthSearch } from "./EarthSearch";
 import { readHidden } from "./earth_memory";
 import { JobPanel } from "./JobPanel";
 import { Notice as PageNotice } from "./Notice";
@@ -108,6 +110,7 @@ export default function Earth() {
         <div className="earth__right">
           <JobPanel />
         </div>
+        <EarthSearch />
         <EarthHud />
         <EarthCard />
         <SheetTabs sheet={sheet} onSheet={setSheet} />

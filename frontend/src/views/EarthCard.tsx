@@ -1,7 +1,11 @@
 /** The card of the selected object; its values stay fresh while it is open, and it closes when the object goes. */
-import { type ReactNode, useEffect, useMemo } from "react";
+import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { Feature } from "../client/earth_types";
+import { http } from "../client/http";
+import type { ObjectCard } from "../client/object_wire";
+import { browserTimers } from "../client/timers";
+import { createObjectCard, type ObjectView } from "../data/object_card";
 import type { PointId } from "../draw/globe_points";
 import { orbitOf } from "../draw/layer_satellites";
 import { tempText } from "../draw/unit";
@@ -133,16 +137,38 @@ function detailsUrl(feature: Feature): string | null {
   return typeof url === "string" && /^https?:\/\//i.test(url) ? url : null;
 }
 
-function Content({ feature, picked }: { feature: Feature; picked: PointId }) {
+/** Who publishes it, under which licence, and what it does not cover. */
+function Provenance({ card }: { card: ObjectCard }) {
+  const { t, i18n } = useTranslation("earth");
+  const { publisher, licence, coverage, limits } = card.provenance;
+  const rows: Row[] = [
+    ["layer", i18n.language.startsWith("zh") ? card.layer_title_zh : card.layer_title],
+    ["publisher", publisher],
+    ["licence", licence],
+    ["coverage", coverage],
+    ["limits", limits],
+  ];
+  return (
+    <details className="card__about">
+      <summary>{t("card.about")}</summary>
+      <Rows rows={rows} />
+    </details>
+  );
+}
+
+function Content({ feature, picked, card }: { feature: Feature; picked: PointId; card: ObjectCard | null }) {
   const { t } = useTranslation("earth");
   const { globe } = useEarthAccess();
+  const timeText = useTimeText();
   useNow();
-  const place = globe?.placeOf(picked.layer, picked.feature) ?? null;
+  const drawn = globe?.placeOf(picked.layer, picked.feature) ?? null;
+  const known = feature.lat === null || feature.lon === null ? null : { lat: feature.lat, lon: feature.lon };
+  const place = drawn ?? known;
   const url = detailsUrl(feature);
   return (
     <>
       {feature.kind === "satellite" ? (
-        <SatelliteRows feature={feature} altitude_m={place?.altitude_m ?? null} />
+        <SatelliteRows feature={feature} altitude_m={drawn?.altitude_m ?? null} />
       ) : feature.kind === "weather_station" ? (
         <WeatherRows feature={feature} />
       ) : "mag" in feature.data ? (
@@ -154,6 +180,7 @@ function Content({ feature, picked }: { feature: Feature; picked: PointId }) {
         rows={[
           ["position", place ? coordinateText(place.lat, place.lon) : null],
           ["source", feature.source],
+          ["collected", timeText(card?.collected_at)],
         ]}
       />
       {url ? (
@@ -161,21 +188,52 @@ function Content({ feature, picked }: { feature: Feature; picked: PointId }) {
           {t("card.details")}
         </a>
       ) : null}
+      {card ? <Provenance card={card} /> : null}
     </>
   );
+}
+
+const NOT_YET: ObjectView = { card: null, gone: false };
+
+/** What the server knows of the object, kept true by its events while the card is open. */
+function useObject(picked: PointId): ObjectView {
+  const { earth } = useEarthAccess();
+  const { layer, feature } = picked;
+  const [view, setView] = useState(NOT_YET);
+  useEffect(() => {
+    const object = createObjectCard({ http, timers: browserTimers, random: Math.random }, layer, feature);
+    const leave = object.store.subscribe(setView);
+    const deafen = earth.hear(object.hear);
+    return () => {
+      deafen();
+      leave();
+      object.stop();
+      setView(NOT_YET);
+    };
+  }, [earth, layer, feature]);
+  return view;
+}
+
+/** The object as its layer shows it; before the layer has it, as its card has it. `gone` once either lost it. */
+function useFeature(picked: PointId, { card, gone }: ObjectView): { feature: Feature | null; gone: boolean } {
+  const { features, visible } = useLayer(picked.layer);
+  const shown = useMemo(() => features.find(({ id }) => id === picked.feature), [features, picked.feature]);
+  const seen = useRef(false);
+  if (shown) seen.current = true;
+  const lost = visible && seen.current && !shown;
+  return { feature: shown ?? (lost ? null : (card?.feature ?? null)), gone: gone || lost };
 }
 
 function Card({ picked }: { picked: PointId }) {
   const { t } = useTranslation("earth");
   const { pick } = useEarthAccess();
-  const { features } = useLayer(picked.layer);
-  const feature = useMemo(() => features.find(({ id }) => id === picked.feature), [features, picked.feature]);
-  const title = feature?.title || picked.feature;
+  const object = useObject(picked);
+  const { feature, gone } = useFeature(picked, object);
   useEffect(() => {
-    if (feature) return;
+    if (!gone) return;
     toastOnce("card.gone", "info", t("card.gone"), t("card.gone_hint", { title: picked.feature }));
     pick(null);
-  }, [feature, picked.feature, pick, t]);
+  }, [gone, picked.feature, pick, t]);
   useEffect(() => {
     const close = (event: KeyboardEvent) => {
       if (event.key === "Escape") pick(null);
@@ -187,7 +245,7 @@ function Card({ picked }: { picked: PointId }) {
   return (
     <section className="panel card" aria-label={t("card.label")} data-feature={feature.id}>
       <header className="float__head">
-        <h2 className="card__title">{title}</h2>
+        <h2 className="card__title">{feature.title || picked.feature}</h2>
         <button
           type="button"
           className="button button--quiet button--icon"
@@ -197,12 +255,12 @@ function Card({ picked }: { picked: PointId }) {
           <CloseIcon />
         </button>
       </header>
-      <Content feature={feature} picked={picked} />
+      <Content feature={feature} picked={picked} card={object.card} />
     </section>
   );
 }
 
 export function EarthCard() {
   const { picked } = useEarthAccess();
-  return picked ? <Card picked={picked} /> : null;
+  return picked ? <Card key={`${picked.layer}:${picked.feature}`} picked={picked} /> : null;
 }
