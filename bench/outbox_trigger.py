@@ -1,0 +1,135 @@
+"""What the outbox costs a writer: its triggers on writes of 10,000 rows, and the doorbell on many small commits.
+
+Small commits are driven by pgbench, whose own cost is small, into the running product: its relay reads the outbox all
+the while. Three kinds of wake-up take turns in one run: none at all, ours, and a plain NOTIFY in every transaction.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import asyncpg
+from _running import NO_FEEDS, line, running
+
+from planetwire.supervise.embedded_postgres import find_binaries
+
+ROWS, BULK_RUNS = 10_000, 9
+CLIENTS, SECONDS, ROUNDS = (16, 32), 5, 3
+BULK_GOAL, DOORBELL_GOAL = 1.10, 0.95
+SMALL = bool(os.environ.get("PLANETWIRE_BENCH_SMALL"))
+PGBENCH = find_binaries() / "pgbench"
+
+FILL = """insert into collected_data (source, external_key, kind, title, data, lat, lon)
+select 'usgs_quakes', n::text, 'k', 'Title ' || n, jsonb_build_object('mag', n % 9, 'place', 'somewhere ' || n), 1, 2
+from generate_series(1, $1) n"""
+CHANGE = "update collected_data set data = data || jsonb_build_object('mag', $1::int), collected_at = clock_timestamp()"
+ONE = """\\set key random(1, 1000000000000000)
+insert into collected_data (source, external_key, kind) values ('usgs_quakes', :key, 'k') on conflict do nothing;
+"""
+RING = """create or replace function planet_ring(channel text) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$ begin {} end $$"""
+OURS = "select pg_get_functiondef('planet_ring(text)'::regprocedure)"
+
+
+async def bulk(dsn: str) -> dict[str, list[float]]:
+    """Seconds of an insert, and of an update that changes every row; with the change triggers and without, in turn."""
+    connection = await asyncpg.connect(dsn)
+    names = [f"tr_planet_collected_data_changed_{event}" for event in ("insert", "update", "delete", "truncate")]
+    took: dict[str, list[float]] = {}
+    for run in range(BULK_RUNS + 1):
+        for with_triggers in (True, False) if run % 2 else (False, True):
+            state = "enable always" if with_triggers else "disable"
+            for name in names:
+                await connection.execute(f"alter table collected_data {state} trigger {name}")
+            await connection.execute("truncate collected_data")
+            for what, statement, value in (("insert", FILL, ROWS), ("update", CHANGE, run)):
+                began = time.perf_counter()
+                await connection.execute(statement, value)
+                if run:  # the first is for the caches
+                    took.setdefault(f"{what} {with_triggers}", []).append(time.perf_counter() - began)
+    for name in names:
+        await connection.execute(f"alter table collected_data enable always trigger {name}")
+    await connection.close()
+    return took
+
+
+async def execute(dsn: str, *statements: str) -> None:
+    connection = await asyncpg.connect(dsn)
+    for statement in statements:
+        await connection.execute(statement, timeout=120)
+    await connection.close()
+
+
+async def fetch(dsn: str, query: str) -> str:
+    connection = await asyncpg.connect(dsn)
+    try:
+        return str(await connection.fetchval(query))
+    finally:
+        await connection.close()
+
+
+def commits(dsn: str, script: Path, clients: int) -> float:
+    """Commits a second of so many clients."""
+    done = subprocess.run(
+        [PGBENCH, "-n", "-M", "prepared", "-c", str(clients), "-j", "2", "-T", str(SECONDS), "-f", script, dsn],
+        check=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    found = re.search(r"tps = ([\d.]+)", done.stdout)
+    assert found, done.stdout
+    return float(found[1])
+
+
+def small(dsn: str, clients: int) -> dict[str, list[float]]:
+    """Commits a second by kind of wake-up, the kinds in turn."""
+    kinds = {
+        "none": RING.format("null;"),
+        "ours": asyncio.run(fetch(dsn, OURS)),
+        "notify": RING.format("perform pg_notify(channel, '');"),
+    }
+    rates: dict[str, list[float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder) / "one.sql"
+        script.write_text(ONE)
+        for number in range(1 if SMALL else ROUNDS):
+            order = list(kinds) if number % 2 == 0 else list(reversed(kinds))
+            for kind in order:
+                asyncio.run(execute(dsn, kinds[kind], "truncate collected_data"))
+                rates.setdefault(kind, []).append(commits(dsn, script, clients))
+    asyncio.run(execute(dsn, kinds["ours"]))
+    return rates
+
+
+def main() -> None:
+    met = []
+    with running("up", "--only", "earth", **NO_FEEDS) as made:
+        took = asyncio.run(bulk(made.dsn))
+        for what in ("insert", "update"):
+            ratios = [a / b for a, b in zip(took[f"{what} True"], took[f"{what} False"], strict=True)]
+            bare, ours = (statistics.median(took[f"{what} {on}"]) * 1000 for on in (False, True))
+            told = f"{ours:.0f} ms, without triggers {bare:.0f} ms; pairs {min(ratios):.2f} to {max(ratios):.2f}"
+            met.append(line(f"{what} of {ROWS} rows, share of without triggers", ours / bare, BULK_GOAL, told))
+        for clients in CLIENTS:
+            rates = small(made.dsn, clients)
+            best = {kind: statistics.median(found) for kind, found in rates.items()}
+            told = (
+                f"{best['ours']:,.0f} commits/s, without wake-up {best['none']:,.0f}; plain NOTIFY "
+                f"{best['notify']:,.0f}, {best['notify'] / best['none']:.2f} of without"
+            )
+            name = f"{clients} writers, share of without wake-up"
+            met.append(line(name, best["ours"] / best["none"], DOORBELL_GOAL, told, at_most=False))
+    sys.exit(0 if all(met) else 1)
+
+
+if __name__ == "__main__":
+    main()
