@@ -1,0 +1,138 @@
+"""Our side of the delivery benchmarks: the web process's own parts, on a port for browsers and one for publishing.
+
+What comes to the second port stands for a source of this process: it is committed and fanned out as a reading that was
+posted, without the HTTP route and the normaliser around it.
+
+Usage: _fanout_server.py PORT PUBLISH_PORT FOLDER STALL_S
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+import uvicorn
+import uvloop
+
+from planetwire import cities
+from planetwire.clock import SystemClock, utc_text
+from planetwire.collect.accept import Ingest
+from planetwire.collect.ingest import normalise
+from planetwire.facts.observations_sqlite import SqliteObservationStore
+from planetwire.log import configure_logging
+from planetwire.model import ObservationPatch
+from planetwire.settings import StreamSettings
+from planetwire.settle import settle
+from planetwire.stream.hub import Hub
+from planetwire.stream.log_sqlite import SqliteEventLog
+from planetwire.web import app as web_app
+from planetwire.web import frames, ingest
+from planetwire.web.auth import Guard
+from planetwire.web.limits import ConnectionLimits
+from planetwire.web.sse import SseEndpoint
+from planetwire.web.sse_protocol import make_protocol
+
+INGEST_TOKEN = "bench-ingest"
+DONE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
+
+
+class Source:
+    """A source of this process: commits what came to hand within one turn of the loop, as a feed commits a body."""
+
+    def __init__(self, store: SqliteObservationStore, clock: SystemClock) -> None:
+        self._store = store
+        self._clock = clock
+        self._like: dict[str, ObservationPatch] = {}
+        self._came: list[tuple[ObservationPatch, Callable[[bytes], None]]] = []
+
+    def take(self, raw: dict[str, Any], answer: Callable[[bytes], None]) -> None:
+        """One reading; `answer` is called when it is on disk."""
+        if not self._came:
+            asyncio.get_running_loop().call_soon(self._begin)
+        self._came.append((self._patch(raw), answer))
+
+    def _patch(self, raw: dict[str, Any]) -> ObservationPatch:
+        """Of the shape that the normaliser gave the first of this city; the label, and so the content, is new."""
+        like = self._like.get(raw["city"])
+        if like is None:
+            like = self._like[raw["city"]] = normalise(raw, self._clock.now())
+        at = self._clock.now()
+        payload = {**like.payload, "station_label": raw["changes"]["station_label"], "observed_at_utc": utc_text(at)}
+        return ObservationPatch(like.city, like.source, at, int(at.timestamp() * 1000), payload, like.points)
+
+    def _begin(self) -> None:
+        came, self._came = self._came, []
+        asyncio.get_running_loop().create_task(self._commit(came))
+
+    async def _commit(self, came: list[tuple[ObservationPatch, Callable[[bytes], None]]]) -> None:
+        await self._store.append([patch for patch, _ in came])
+        for _, answer in came:
+            answer(DONE)
+
+
+class SourcePort(asyncio.Protocol):
+    """One request at a time, each with a reading as its body."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the way back."""
+        self._answer = cast("asyncio.Transport", transport).write
+
+    def data_received(self, data: bytes) -> None:
+        """The generator sends a request in one piece."""
+        self._source.take(orjson.loads(data.partition(b"\r\n\r\n")[2]), self._answer)
+
+
+def city_key(name: str) -> str | None:
+    """As the product resolves it."""
+    city = cities.resolve(name)
+    return city.key if city else None
+
+
+async def serve(port: int, publish_port: int, folder: Path, stall_s: float) -> None:
+    """Until it is killed."""
+    clock = SystemClock()
+    store = SqliteObservationStore(folder / "observations.db", clock)
+    await store.start()
+    event_log = SqliteEventLog(folder / "observations.db")
+    await event_log.start()
+    settings = StreamSettings(max_connections=20_000, max_per_address=20_000, stall_s=stall_s)
+    hub = Hub(event_log, encode=frames.sse_encoder(event_log.epoch), clock=clock, stall_s=stall_s)
+    await hub.start()
+    store.on_committed = hub.publish
+    guard = Guard("bench-admin", INGEST_TOKEN, b"k" * 32)
+    limits = ConnectionLimits(total=settings.max_connections, per_address=settings.max_per_address)
+    endpoint = SseEndpoint(hub, resolve_city=city_key, guard=guard, limits=limits, clock=clock, settings=settings)
+    source = Source(store, clock)
+    app = web_app.create([ingest.router(Ingest(store, clock).accept, guard)], "bench")
+    config = uvicorn.Config(
+        app, http=make_protocol(endpoint), loop="none", lifespan="off", access_log=False, log_level="warning",
+        backlog=4096, server_header=False,
+    )  # fmt: skip
+    listener = socket.create_server(("127.0.0.1", port), backlog=4096)
+    await asyncio.get_running_loop().create_server(lambda: SourcePort(source), "127.0.0.1", publish_port)
+    settle()
+    loops = [asyncio.ensure_future(each) for each in (hub.run(), endpoint.run())]
+    await uvicorn.Server(config).serve(sockets=[listener])
+    for loop in loops:
+        loop.cancel()
+
+
+def main() -> None:
+    port, publish_port, folder, stall_s = sys.argv[1:]
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    configure_logging("console", "warning")
+    uvloop.run(serve(int(port), int(publish_port), Path(folder), float(stall_s)))
+
+
+if __name__ == "__main__":
+    main()
