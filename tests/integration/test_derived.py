@@ -202,7 +202,7 @@ async def test_a_place_put_right_by_hand_is_the_one_shown(pg_pool: Pool) -> None
 
 
 async def test_changes_of_interactables_carry_the_ids_of_up_to_500_rows(pg_pool: Pool) -> None:
-    """Q21."""
+    """S65, Q21."""
 
     async def told(statement: str) -> list[tuple[str, int, Any]]:
         await pg_pool.execute(statement)

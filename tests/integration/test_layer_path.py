@@ -247,3 +247,34 @@ async def test_layers_know_their_counts_and_last_success(pg_pool: Pool) -> None:
         assert (quakes["count"], quakes["state"], quakes["last_success_at"]) == (0, "empty", None)
         assert (stations["count"], stations["state"]) == (0, "empty")
         assert (objects["kind"], objects["strategy"], objects["count"]) == ("meta", "delta", 0)
+
+
+async def test_objects_typed_in_by_hand_reach_the_browser_by_their_ids(pg_pool: Pool) -> None:
+    """S65, S79, Q21: a delta names them, and snapshot plus deltas is what the table holds."""
+    async with running(pg_pool) as earth:
+        await pg_pool.execute(ADD, "celestrak_gp", "1", "x")
+        await pg_pool.execute(ADD, "celestrak_gp", "2", "y")
+        await earth.quiet()
+        told = len(earth.events)
+        add = (
+            "insert into earth_interactables (id, layer, source, fact_key, title)"
+            " values ('satellites:celestrak_gp:' || $1, 'satellites', 'celestrak_gp', $1, 'by hand')"
+        )
+        await pg_pool.execute(add, "1")
+        await pg_pool.execute(add, "2")
+        await pg_pool.execute("delete from earth_interactables where fact_key = '2'")
+        await pg_pool.execute("update earth_interactables set title = 'renamed' where fact_key = '1'")
+        await earth.quiet()
+        held: set[str] = set()
+        for event in earth.events[told:]:
+            body = orjson.loads(event.body)
+            assert (body["layers"], body["refresh_strategy"]) == (["interactables"], "delta")
+            held = (held | set(body["delta"]["upsert"])) - set(body["delta"]["remove"])
+        assert held == {"satellites:celestrak_gp:1"}
+        snapshot = await earth.layer("interactables")
+        assert [(one["id"], one["title"]) for one in snapshot["features"]] == [("satellites:celestrak_gp:1", "renamed")]
+        await pg_pool.execute("truncate collected_data")
+        await earth.quiet()
+        last = {orjson.loads(e.body)["layers"][0]: orjson.loads(e.body)["refresh_strategy"] for e in earth.events}
+        assert last["interactables"] == "clear_then_reload"
+        assert (await earth.layer("interactables"))["features"] == []
