@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
@@ -78,17 +78,24 @@ async def _run(dsn: str, script: str) -> None:
     await connection.close()
 
 
-@pytest_asyncio.fixture
-async def pg_dsn(pg_cluster: EmbeddedPostgres) -> AsyncIterator[str]:
+@asynccontextmanager
+async def fresh_database(cluster: EmbeddedPostgres) -> AsyncIterator[str]:
     """Address of a fresh, migrated database; dropped afterwards."""
     name = f"t_{os.getpid()}_{next(_numbers)}"
-    admin = await connect(dsn_of(pg_cluster.socket_dir, "postgres", "postgres"), application="test")
+    admin = await connect(dsn_of(cluster.socket_dir, "postgres", "postgres"), application="test")
     await admin.execute(f"create database {name} template {TEMPLATE} owner planetwire")
     try:
-        yield _with_database(pg_cluster.dsn, name)
+        yield _with_database(cluster.dsn, name)
     finally:
         await admin.execute(f"drop database {name} with (force)")
         await admin.close()
+
+
+@pytest_asyncio.fixture
+async def pg_dsn(pg_cluster: EmbeddedPostgres) -> AsyncIterator[str]:
+    """Address of a fresh, migrated database; dropped afterwards."""
+    async with fresh_database(pg_cluster) as dsn:
+        yield dsn
 
 
 @pytest_asyncio.fixture

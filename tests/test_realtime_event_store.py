@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from datetime import timedelta
 
 import orjson
 import pytest
 
-from fix_observations import Observations, open_observations, patch
+from fix_observations import Observations, patch
 from planetwire.errors import BackendError
 from planetwire.model import ResyncReason
 
@@ -26,33 +25,42 @@ COLUMNS = [
 WINDOW = timedelta(hours=6)
 
 
-def rows(observations: Observations, query: str) -> list[tuple[object, ...]]:
-    connection = sqlite3.connect(observations.path)
-    try:
-        return connection.execute(query).fetchall()
-    finally:
-        connection.close()
-
-
 # --- the table
 
 
-async def test_the_table_has_the_named_columns_and_indexes(observations: Observations) -> None:
+async def test_the_table_has_the_named_columns_and_indexes(sqlite_observations: Observations) -> None:
     """S114–S124, Q39."""
-    found = rows(
-        observations, 'select name, upper(type), "notnull", pk from pragma_table_info("observation_patch_events")'
+    found = await sqlite_observations.rows(
+        'select name, upper(type), "notnull", pk from pragma_table_info("observation_patch_events")'
     )
     assert found[:8] == COLUMNS
     assert [name for name, *_ in found[8:]] == ["prev_revision"]
-    sql = dict(rows(observations, "select name, lower(sql) from sqlite_master where sql is not null"))
+    sql = dict(await sqlite_observations.rows("select name, lower(sql) from sqlite_master where sql is not null"))
     assert "autoincrement" in str(sql["observation_patch_events"])
     assert str(sql["idx_observation_patch_events_city_revision"]).endswith("(city, revision)")
     assert str(sql["idx_observation_patch_events_created_at"]).endswith("(created_at)")
 
 
-async def test_the_file_is_in_wal_mode_and_flushes_every_commit(observations: Observations) -> None:
+async def test_the_database_has_the_same_columns_and_indexes(pg_observations: Observations) -> None:
+    """S114–S124, Q39: what reads the one by name reads the other."""
+    found = await pg_observations.rows(
+        "select column_name::text, data_type::text, is_nullable::text from information_schema.columns"
+        " where table_name = 'observation_patch_events' order by ordinal_position"
+    )
+    assert [name for name, *_ in found] == [*(name for name, *_ in COLUMNS), "prev_revision"]
+    assert [name for name, _, nullable in found if nullable == "YES"] == ["obs_time"]
+    indexes = dict(
+        await pg_observations.rows(
+            "select indexname::text, indexdef from pg_indexes where tablename = 'observation_patch_events'"
+        )
+    )
+    assert indexes["idx_observation_patch_events_city_revision"].endswith("(city, revision)")
+    assert indexes["idx_observation_patch_events_created_at"].endswith("(created_at)")
+
+
+async def test_the_file_is_in_wal_mode_and_flushes_every_commit(sqlite_observations: Observations) -> None:
     """S210."""
-    assert rows(observations, "pragma journal_mode") == [("wal",)]
+    assert await sqlite_observations.rows("pragma journal_mode") == [("wal",)]
 
 
 # --- append
@@ -99,8 +107,10 @@ async def test_a_stored_event_is_the_json_of_the_wire(observations: Observations
     assert body["payload"]["max_so_far"] == 23.5
     assert body["payload"]["station_code"] == "ZSPD"
     assert body["payload"]["is_latest"] is True
-    stored = rows(observations, "select payload_json, prev_revision, created_at from observation_patch_events")[-1]
-    assert stored == (event.body.decode(), 1, "2026-05-26T10:01:00.000Z")
+    stored = await observations.rows(
+        "select payload_json, prev_revision, created_at from observation_patch_events where revision = 3"
+    )
+    assert stored == [(event.body.decode(), 1, "2026-05-26T10:01:00.000Z")]
     assert (await observations.log.page(["city:shanghai"], 1, 10))[0] == event
 
 
@@ -266,7 +276,7 @@ async def test_a_city_whose_events_all_expired_needs_a_resync_only_if_it_missed_
     assert await check(["city:seoul"], 2, 100) is None
     assert await check(["city:taipei"], 0, 100) is None
     assert await check(["city:taipei", "city:seoul"], 0, 100) is ResyncReason.REPLAY_WINDOW_EXCEEDED
-    assert rows(observations, "select * from observation_patch_pruned") == [("seoul", 2)]
+    assert await observations.rows("select * from observation_patch_pruned") == [("seoul", 2)]
 
 
 async def test_a_page_never_hides_what_was_pruned_meanwhile(observations: Observations) -> None:
@@ -289,7 +299,7 @@ async def test_the_head_never_falls_and_revisions_are_never_reused(observations:
     assert await observations.log.head() == 3
     assert await observations.log.heads(["city:seoul"]) == {"city:seoul": 3}
     await observations.store.aclose()
-    again = await open_observations(observations.path, observations.clock)
+    again = await observations.reopen()
     try:
         assert await again.log.head() == 3
         assert again.log.epoch == observations.log.epoch
@@ -309,7 +319,7 @@ async def test_writes_trigger_the_cleanup_at_low_frequency(observations: Observa
     observations.clock.advance(WINDOW.total_seconds() + 2)  # both are past the window, and 60 s have gone
     await observations.put("tokyo", 1.0)
     await observations.store.aclose()  # waits for the cleanup
-    assert rows(observations, "select city from observation_patch_events") == [("tokyo",)]
+    assert await observations.rows("select city from observation_patch_events") == [("tokyo",)]
 
 
 async def test_five_hundred_writes_trigger_the_cleanup_at_once(observations: Observations) -> None:
@@ -319,10 +329,10 @@ async def test_five_hundred_writes_trigger_the_cleanup_at_once(observations: Obs
     many = [patch(observations.clock, "taipei", n / 10, obs_time=None) for n in range(499)]
     await observations.store.append(many[:498])
     await observations.log.head()
-    assert rows(observations, "select count(*) from observation_patch_events where city = 'seoul'") == [(1,)]
+    assert await observations.rows("select count(*) from observation_patch_events where city = 'seoul'") == [(1,)]
     await observations.store.append(many[498:])
     await observations.store.aclose()
-    assert rows(observations, "select count(*) from observation_patch_events where city = 'seoul'") == [(0,)]
+    assert await observations.rows("select count(*) from observation_patch_events where city = 'seoul'") == [(0,)]
 
 
 async def test_history_is_kept_for_fourteen_days_and_the_log_for_six_hours(observations: Observations) -> None:
@@ -352,5 +362,4 @@ async def test_six_hours_of_thirty_cities_stay_small(observations: Observations)
         ]
         await observations.store.append(many)
     assert await observations.log.head() == 10_801
-    await observations.store.aclose()
-    assert observations.path.stat().st_size < 60_000_000
+    assert await observations.size_bytes() < 60_000_000

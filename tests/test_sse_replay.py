@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,10 +16,10 @@ import pytest_asyncio
 import uvicorn
 from fastapi import FastAPI
 
-from fix_observations import START, Observations, open_observations
+from fix_observations import Observations
 from live_streams import SseClient, the_guard
 from planetwire import cities
-from planetwire.clock import ManualClock, SystemClock
+from planetwire.clock import SystemClock
 from planetwire.collect.accept import Ingest
 from planetwire.settings import StreamSettings
 from planetwire.stream.hub import Hub
@@ -99,12 +98,9 @@ async def serving(observations: Observations) -> AsyncIterator[Served]:
 
 
 @pytest_asyncio.fixture
-async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    observations = await open_observations(tmp_path / "observations.db", ManualClock(START))
+async def served(observations: Observations) -> AsyncIterator[Served]:
     async with serving(observations) as running:
         yield running
-    await observations.store.aclose()
-    await observations.log.aclose()
 
 
 async def test_only_events_of_the_asked_cities_are_replayed_in_order_before_live_ones(served: Served) -> None:

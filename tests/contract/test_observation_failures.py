@@ -34,8 +34,9 @@ def wal_bytes(observations: Observations) -> int:
     return observations.path.with_name(observations.path.name + "-wal").stat().st_size
 
 
-async def test_a_full_disk_refuses_the_write_and_the_store_recovers(observations: Observations) -> None:
+async def test_a_full_disk_refuses_the_write_and_the_store_recovers(sqlite_observations: Observations) -> None:
     """S190: nothing half stored, nothing broadcast, and the next write works."""
+    observations = sqlite_observations
     await observations.put("seoul", 20.0)
     many = [patch(observations.clock, "seoul", n / 100, obs_time=None) for n in range(200)]
     with file_size_limit(wal_bytes(observations) + 4_096), pytest.raises(LogWriteFailed) as caught:
@@ -48,19 +49,14 @@ async def test_a_full_disk_refuses_the_write_and_the_store_recovers(observations
     assert [event.revision for event in observations.heard] == [1, 2]
 
 
-async def test_a_lock_held_elsewhere_refuses_the_write_and_the_store_recovers(observations: Observations) -> None:
-    """S190."""
-    other = sqlite3.connect(observations.path, isolation_level=None)
-    try:
-        other.execute("begin immediate")
+async def test_a_log_that_refuses_a_write_takes_the_next(observations: Observations) -> None:
+    """S190: a locked file, a database that says no: nothing stored, nothing broadcast."""
+    async with observations.refusing():
         with pytest.raises(LogWriteFailed):
             await observations.put("seoul", 20.0)
         assert observations.heard == []
         assert await observations.log.head() == 0
-        other.execute("rollback")
-        assert (await observations.put("seoul", 20.0)).revision == 1
-    finally:
-        other.close()
+    assert (await observations.put("seoul", 20.0)).revision == 1
 
 
 async def test_closing_finishes_what_was_accepted(observations: Observations) -> None:
@@ -111,7 +107,7 @@ async def test_a_listener_hears_before_the_sender_is_answered(observations: Obse
 
 async def test_reads_after_the_close_say_so(observations: Observations) -> None:
     """No crash, an error with a code."""
-    await observations.log.aclose()
+    await observations.unplug()
     with pytest.raises(BackendError):
         await observations.log.head()
 

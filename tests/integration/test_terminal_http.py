@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import sqlite3
 from collections.abc import AsyncIterator
 
 import httpx
@@ -130,13 +129,10 @@ async def test_a_log_that_refuses_is_a_500_and_nothing_is_broadcast(
     http: httpx.AsyncClient, observations: Observations
 ) -> None:
     """S166, S190: and the next patch works."""
-    other = sqlite3.connect(observations.path, isolation_level=None)
-    other.execute("begin immediate")
-    answer = await push(http, patch())
+    async with observations.refusing():
+        answer = await push(http, patch())
     assert (answer.status_code, answer.json()["code"]) == (500, "log_write_failed")
     assert observations.heard == []
-    other.execute("rollback")
-    other.close()
     assert (await push(http, patch())).json() == {"revision": 1, "duplicate": False}
 
 
@@ -286,7 +282,7 @@ async def test_a_snapshot_never_lacks_what_its_cursor_covers(
 
 async def test_a_store_that_cannot_be_read_is_a_503(http: httpx.AsyncClient, observations: Observations) -> None:
     """Our own failure is ours, with Retry-After."""
-    await observations.log.aclose()
+    await observations.unplug()
     answer = await http.get("/api/scan/terminal")
     assert answer.status_code == 503
     assert "retry-after" in answer.headers

@@ -1,8 +1,9 @@
-"""A stored patch as the bytes that go on the wire, and the hash by which a repeated patch is known. Pure."""
+"""A stored patch as the bytes that go on the wire, and the key by which a repeated patch is known. Pure."""
 
 from __future__ import annotations
 
 import hashlib
+from datetime import UTC, datetime
 
 import orjson
 
@@ -31,6 +32,35 @@ def content_hash(patch: ObservationPatch) -> bytes:
     """16 bytes over what the sender said; city, source and observation time are compared beside it."""
     content = [patch.payload.get(key) for key in CONTENT_KEYS]
     return hashlib.blake2b(orjson.dumps(content), digest_size=16).digest()
+
+
+Key = tuple[str, str, str, int, bytes]
+
+
+def key_of(patch: ObservationPatch) -> Key:
+    """City, source, series, observation time (0 when the sender gave none) and content."""
+    obs_ms = 0 if patch.obs_time is None else ms_of(patch.obs_time)
+    return patch.city, patch.source, patch.payload["series_key"], obs_ms, content_hash(patch)
+
+
+def at_ms(patch: ObservationPatch) -> int:
+    """Where the reading lies in the curve: when it was observed, or accepted when nobody said."""
+    return patch.ts_ms if patch.obs_time is None else ms_of(patch.obs_time)
+
+
+def ms_of(at: datetime) -> int:
+    """Milliseconds since 1970."""
+    return round(at.timestamp() * 1000)
+
+
+def time_of(ms: int) -> datetime:
+    """The aware UTC time of so many milliseconds since 1970."""
+    return datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def stamp(at: datetime) -> str:
+    """As `created_at` holds it: of one width, so that texts sort as times do."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def obs_time_text(patch: ObservationPatch) -> str | None:

@@ -12,17 +12,22 @@ import secrets
 import sqlite3
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from planetwire.facts.observation_group import UNTIMED_RETRY_MS
 from planetwire.facts.observation_wire import (
     SCHEMA_TYPE,
     SCHEMA_VERSION,
-    content_hash,
+    at_ms,
+    key_of,
+    ms_of,
     obs_time_text,
+    stamp,
+    time_of,
     wire_body,
 )
 from planetwire.facts.writer_sqlite import Writer
@@ -41,7 +46,6 @@ EPOCH_ALPHABET = string.ascii_lowercase + string.digits
 EPOCH_CHARS = 12
 HISTORY_DAYS = 14
 KEY_HOURS = 49  # a reading is refused when 48 h old, so its key is of no use later
-UNTIMED_RETRY_MS = 60_000  # a reading without a time repeats the last one only if it comes that soon
 PRUNE_EVERY_S = 60.0
 PRUNE_EVERY_WRITES = 500
 PRUNE_CHUNK = 2_000  # events and keys that one transaction drops: four times what was written in between
@@ -131,8 +135,8 @@ class SqliteObservationStore:
 
     async def history(self, city: str, since: datetime) -> Sequence[tuple[str, str, datetime, float]]:
         """See the port."""
-        rows = await self._reads.run(_fetch, Q.history, (city, _ms(since)))
-        return [(series, source, _time(obs_ms), temp_c) for series, source, obs_ms, temp_c in rows]
+        rows = await self._reads.run(_fetch, Q.history, (city, ms_of(since)))
+        return [(series, source, time_of(obs_ms), temp_c) for series, source, obs_ms, temp_c in rows]
 
     async def latest(self, cities: Iterable[str] | None = None) -> Mapping[str, Sequence[Json]]:
         """See the port."""
@@ -165,7 +169,7 @@ def _append(connection: sqlite3.Connection, *, epoch: str, patches: Sequence[Obs
 
 
 def _append_one(connection: sqlite3.Connection, epoch: str, patch: ObservationPatch) -> Appended:
-    key = _key(patch)
+    key = key_of(patch)
     known = connection.execute(Q.find_key, key).fetchone()
     if known and (patch.obs_time is not None or patch.ts_ms - known[1] <= UNTIMED_RETRY_MS):
         return Appended(known[0], True, None)
@@ -178,22 +182,17 @@ def _append_one(connection: sqlite3.Connection, epoch: str, patch: ObservationPa
     return Appended(revision, False, event)
 
 
-def _key(patch: ObservationPatch) -> tuple[str, str, str, int, bytes]:
-    obs_ms = 0 if patch.obs_time is None else _ms(patch.obs_time)
-    return patch.city, patch.source, patch.payload["series_key"], obs_ms, content_hash(patch)
-
-
 def _add_event(connection: sqlite3.Connection, epoch: str, patch: ObservationPatch, revision: int) -> LogEvent:
     previous = connection.execute(Q.previous_revision, {"city": patch.city}).fetchone()[0]
     newest_ms = connection.execute(Q.newest_headline, (patch.city, HEADLINE)).fetchone()[0]
     is_headline = any(series in HEADLINE_SERIES for series, _ in patch.points)
-    body = wire_body(patch, revision, previous, epoch, is_latest=is_headline and _at_ms(patch) >= newest_ms)
-    created_at = _time(patch.ts_ms)
+    body = wire_body(patch, revision, previous, epoch, is_latest=is_headline and at_ms(patch) >= newest_ms)
+    created_at = time_of(patch.ts_ms)
     connection.execute(
         Q.add_event,
         (
             revision, SCHEMA_TYPE, SCHEMA_VERSION, patch.city, patch.source, obs_time_text(patch),
-            body, _text(created_at), previous,
+            body, stamp(created_at), previous,
         ),
     )  # fmt: skip
     return LogEvent(f"city:{patch.city}", revision, previous, body)
@@ -206,7 +205,7 @@ def _put_readings(connection: sqlite3.Connection, patch: ObservationPatch, revis
             "city": patch.city,
             "series_key": series_key,
             "source": patch.source,
-            "obs_time_ms": _at_ms(patch),
+            "obs_time_ms": at_ms(patch),
             "temp_c": temp_c,
             "max_so_far_c": patch.payload.get("max_so_far") if own else None,
             "station_code": patch.payload.get("station_code"),
@@ -219,11 +218,11 @@ def _put_readings(connection: sqlite3.Connection, patch: ObservationPatch, revis
 
 def _prune_chunk(connection: sqlite3.Connection, *, now: datetime, retention: timedelta) -> int:
     """Events dropped; the mark of each city moves in the same transaction."""
-    events = (_text(now - retention), PRUNE_CHUNK)
+    events = (stamp(now - retention), PRUNE_CHUNK)
     connection.execute(Q.mark_pruned, events)
     pruned = connection.execute(Q.prune_events, events).rowcount
-    connection.execute(Q.prune_history, (_ms(now - timedelta(days=HISTORY_DAYS)), PRUNE_READINGS_CHUNK))
-    connection.execute(Q.prune_keys, (_ms(now - timedelta(hours=KEY_HOURS)), PRUNE_CHUNK))
+    connection.execute(Q.prune_history, (ms_of(now - timedelta(days=HISTORY_DAYS)), PRUNE_READINGS_CHUNK))
+    connection.execute(Q.prune_keys, (ms_of(now - timedelta(hours=KEY_HOURS)), PRUNE_CHUNK))
     if pruned:
         log.debug("facts.observation.pruned", events=pruned)
     return pruned
@@ -244,9 +243,9 @@ def _fetch(connection: sqlite3.Connection, query: str, values: tuple[Any, ...]) 
 def _highs(connection: sqlite3.Connection, since: Mapping[str, datetime]) -> dict[str, tuple[float, datetime]]:
     found: dict[str, tuple[float, datetime]] = {}
     for city, start in since.items():
-        row = connection.execute(Q.high, (city, _ms(start), HEADLINE)).fetchone()
+        row = connection.execute(Q.high, (city, ms_of(start), HEADLINE)).fetchone()
         if row is not None:
-            found[city] = (row[0], _time(row[1]))
+            found[city] = (row[0], time_of(row[1]))
     return found
 
 
@@ -254,30 +253,10 @@ def _reading(row: tuple[Any, ...]) -> Json:
     return {
         "series_key": row[1],
         "source": row[2],
-        "obs_time": _time(row[3]),
+        "obs_time": time_of(row[3]),
         "temp": row[4],
         "max_so_far": row[5],
         "station_code": row[6],
         "station_label": row[7],
         "revision": row[8],
     }
-
-
-# --- times -------------------------------------------------------------------------------------------
-
-
-def _at_ms(patch: ObservationPatch) -> int:
-    """Where the reading lies in the curve: when it was observed, or accepted when nobody said."""
-    return patch.ts_ms if patch.obs_time is None else _ms(patch.obs_time)
-
-
-def _ms(at: datetime) -> int:
-    return round(at.timestamp() * 1000)
-
-
-def _time(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)
-
-
-def _text(at: datetime) -> str:
-    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,0 +1,112 @@
+"""What a group of patches makes of the store, worked out before it is written: revisions, events, rows. Pure.
+
+The result is that of the patches one after the other, so how they are grouped changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from planetwire.facts.observation_wire import Key, at_ms, key_of, wire_body
+from planetwire.model import Appended, LogEvent, ObservationPatch
+from planetwire.observing import HEADLINE_SERIES
+
+UNTIMED_RETRY_MS = 60_000  # a reading without a time repeats the last one only if it comes that soon
+
+Slot = tuple[str, str, str, int]
+"""City, source, series, observation time: where keys of several contents may lie."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the store held before, of what the patches touch."""
+
+    keys: Mapping[Key, tuple[int, int]]
+    """Revision, and when it was accepted in ms."""
+    previous: Mapping[str, int]
+    """Last revision of each city."""
+    newest_ms: Mapping[str, int]
+    """Time of each city's newest headline reading."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One value of a curve."""
+
+    city: str
+    series_key: str
+    source: str
+    obs_time_ms: int
+    temp_c: float
+    max_so_far_c: float | None
+    station_code: str | None
+    station_label: str | None
+    revision: int
+
+
+@dataclass(slots=True)
+class Group:
+    """What to write, and what to answer: one `Appended` a patch."""
+
+    appended: list[Appended] = field(default_factory=list)
+    events: list[tuple[LogEvent, ObservationPatch]] = field(default_factory=list)
+    keys: dict[Key, int] = field(default_factory=dict)
+    forgotten: set[Slot] = field(default_factory=set)
+    readings: dict[tuple[str, int, str, str], Reading] = field(default_factory=dict)
+    latest: dict[tuple[str, str, str], Reading] = field(default_factory=dict)
+
+
+def slots(patches: Iterable[ObservationPatch]) -> list[Slot]:
+    """Where to look for keys of these patches; each once, in order."""
+    return sorted({key_of(patch)[:4] for patch in patches})
+
+
+def grouped(patches: Sequence[ObservationPatch], known: Known, head: int, epoch: str, now_ms: int) -> Group:
+    """The patches, accepted now, after `head`."""
+    group, keys = Group(), dict(known.keys)
+    previous, newest_ms = dict(known.previous), dict(known.newest_ms)
+    for patch in patches:
+        key = key_of(patch)
+        found = keys.get(key)
+        if found is not None and (patch.obs_time is not None or now_ms - found[1] <= UNTIMED_RETRY_MS):
+            group.appended.append(Appended(found[0], True, None))
+            continue
+        if patch.obs_time is None:
+            _forget(group, keys, key[:4])
+        head += 1
+        body = wire_body(patch, head, previous.get(patch.city, 0), epoch, is_latest=_is_latest(patch, newest_ms))
+        event = LogEvent(f"city:{patch.city}", head, previous.get(patch.city, 0), body)
+        keys[key], group.keys[key], previous[patch.city] = (head, now_ms), head, head
+        group.events.append((event, patch))
+        group.appended.append(Appended(head, False, event))
+        _read(group, patch, head)
+    return group
+
+
+def _forget(group: Group, keys: dict[Key, tuple[int, int]], slot: Slot) -> None:
+    """Of readings without a time only the last content is known, so that a value that comes back is news."""
+    group.forgotten.add(slot)
+    for key in [key for key in keys if key[:4] == slot]:
+        del keys[key]
+        group.keys.pop(key, None)
+
+
+def _is_latest(patch: ObservationPatch, newest_ms: dict[str, int]) -> bool:
+    if not any(series in HEADLINE_SERIES for series, _ in patch.points):
+        return False
+    newest, at = newest_ms.get(patch.city, 0), at_ms(patch)
+    newest_ms[patch.city] = max(newest, at)
+    return at >= newest
+
+
+def _read(group: Group, patch: ObservationPatch, revision: int) -> None:
+    payload, at = patch.payload, at_ms(patch)
+    for series_key, temp_c in patch.points:
+        high = payload.get("max_so_far") if series_key == payload["series_key"] else None
+        code, label = payload.get("station_code"), payload.get("station_label")
+        reading = Reading(patch.city, series_key, patch.source, at, temp_c, high, code, label, revision)
+        group.readings[patch.city, at, series_key, patch.source] = reading
+        series = (patch.city, series_key, patch.source)
+        if series not in group.latest or at >= group.latest[series].obs_time_ms:
+            group.latest[series] = reading
