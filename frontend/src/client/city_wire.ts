@@ -1,4 +1,5 @@
 /** Cities on the wire: rows, details and patches, read into values with one unit (°C) and one clock (ms since 1970). */
+import { type LimitTable, readLimits } from "./city_limits";
 import { celsius, date, fahrenheit, first, instant, list, name } from "./city_values";
 import { finite, type Raw, record, text, texts, whole } from "./parse";
 
@@ -62,6 +63,9 @@ export interface CityDetail {
   runways: Readonly<Record<string, readonly Point[]>>;
   settlement_runway: string | null;
   settlement_label: string | null;
+  /** The source that decides the city's day, as the registry names it. */
+  settlement_source: string | null;
+  limits: LimitTable;
   errors: readonly string[];
 }
 
@@ -79,6 +83,7 @@ export interface TerminalRow {
   max_c: number | null;
   observed_ms: number | null;
   source: string | null;
+  limits: LimitTable;
   rank: number;
 }
 
@@ -245,11 +250,13 @@ export function readDetail(body: unknown): CityDetail {
     runways: Object.fromEntries(plates.map(([runway, value]) => [runway, points(value)])),
     settlement_runway: text(station?.runway) ?? text(station?.settlement_runway),
     settlement_label: text(station?.label) ?? text(station?.station_label),
+    settlement_source: name(station?.source),
+    limits: readLimits(raw.freshness_limits),
     errors: texts(raw.errors),
   };
 }
 
-function row(value: unknown, index: number): TerminalRow | null {
+function row(value: unknown, index: number, usual: LimitTable): TerminalRow | null {
   const raw = record(value);
   const city = name(raw?.city);
   const timezone = text(raw?.timezone);
@@ -268,6 +275,7 @@ function row(value: unknown, index: number): TerminalRow | null {
     max_c: finite(raw.current_max_so_far),
     observed_ms: instant(raw.obs_time),
     source: text(raw.source),
+    limits: readLimits(raw.freshness_limits, usual),
     rank: finite(raw.rank) ?? index,
   };
 }
@@ -276,6 +284,8 @@ function row(value: unknown, index: number): TerminalRow | null {
 export function readTerminal(body: unknown): TerminalSnapshot {
   const raw = record(body);
   if (!raw || !Array.isArray(raw.rows)) throw new TypeError("not a list of cities");
-  const rows = raw.rows.map(row).filter((item): item is TerminalRow => item !== null);
+  const usual = readLimits(raw.freshness_limits);
+  const read = raw.rows.map((value, index) => row(value, index, usual));
+  const rows = read.filter((item): item is TerminalRow => item !== null);
   return { revision: whole(raw.revision) ?? 0, epoch: text(raw.epoch) ?? "", rows };
 }

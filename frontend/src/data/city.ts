@@ -3,6 +3,7 @@
  *
  * Invariant: snapshot(t0) + patches(t0..t1) gives what snapshot(t1) gives.
  */
+import type { LimitTable } from "../client/city_limits";
 import type { CityDetail, CityPatch, Reading } from "../client/city_wire";
 import { emptySeries, highest, type Series, seriesId, withPoints } from "./series";
 import { addDays, dayStart_ms, localDate } from "./zone";
@@ -33,6 +34,8 @@ export interface CityState {
   reported: Reported | null;
   series: readonly Series[];
   settlement_label: string | null;
+  settlement_source: string | null;
+  limits: LimitTable;
 }
 
 /** A curve shown beside the others that never counts for the headline or the high. */
@@ -99,6 +102,8 @@ export function cityFromDetail(detail: CityDetail, now_ms: number): CityState {
     reported: detail.high && { ...detail.high, source: null, from: "snapshot" },
     series: [...own, ...plates],
     settlement_label: detail.settlement_label,
+    settlement_source: detail.settlement_source,
+    limits: detail.limits,
   };
   return rollDay({ ...state, high: dayHigh(state) }, now_ms);
 }

@@ -3,7 +3,6 @@ import { readDetail, readPatch, readTerminal, type TerminalRow } from "../client
 import { detailBody, rowBody } from "../testing/observations";
 import { patch } from "../testing/stream";
 import { cityFromDetail } from "./city";
-import { freshnessOf } from "./freshness";
 import { mergeRows, rowWithCity, rowWithPatch, searchRows } from "./rows";
 
 const rows = (...bodies: object[]): readonly TerminalRow[] => readTerminal({ rows: bodies }).rows;
@@ -96,12 +95,4 @@ describe("the search", () => {
   ])("finds %s", (query, cities) => {
     expect(found(query)).toEqual(cities);
   });
-});
-
-it("ages a reading by its source (frontend.md row 19)", () => {
-  const ages = [0, 180, 181, 241, 901].map((age_s) => freshnessOf("amos", 0, age_s * 1_000));
-  expect(ages).toEqual(["fresh", "fresh", "expected_wait", "delayed", "stale"]);
-  expect(freshnessOf("awc_metar", 0, 1_700_000)).toBe("expected_wait");
-  expect(freshnessOf("never heard of", 0, 1_000_000)).toBe("expected_wait");
-  expect([freshnessOf(null, 0, 0), freshnessOf("amos", null, 0)]).toEqual(["unknown", "unknown"]);
 });

@@ -41,11 +41,15 @@ export function mergeRows(known: readonly TerminalRow[], fetched: readonly Termi
   });
 }
 
+export type Aliases = Readonly<Record<string, readonly string[]>>;
+
 /** Rows whose city, airport, code or other name begins with, or holds, the words. */
-export function searchRows(rows: readonly TerminalRow[], query: string): readonly TerminalRow[] {
+export function searchRows(rows: readonly TerminalRow[], query: string, more: Aliases = {}): readonly TerminalRow[] {
   const wanted = plain(query);
   if (wanted === "") return rows;
-  const scored = rows.map((row) => ({ row, score: score(row, wanted) })).filter(({ score }) => score > 0);
+  const scored = rows
+    .map((row) => ({ row, score: score(row, wanted, more[row.city] ?? []) }))
+    .filter(({ score }) => score > 0);
   return scored.sort((a, b) => b.score - a.score || a.row.rank - b.row.rank).map(({ row }) => row);
 }
 
@@ -57,8 +61,8 @@ function plain(text: string): string {
     .trim();
 }
 
-function score(row: TerminalRow, wanted: string): number {
-  const names = [row.icao, ...row.aliases, row.city, row.display_name, row.display_name_zh, row.airport];
+function score(row: TerminalRow, wanted: string, more: readonly string[]): number {
+  const names = [row.icao, ...row.aliases, ...more, row.city, row.display_name, row.display_name_zh, row.airport];
   const texts = names.filter((name): name is string => Boolean(name)).map(plain);
   if (texts.some((text) => text === wanted)) return 3;
   if (texts.some((text) => text.startsWith(wanted))) return 2;

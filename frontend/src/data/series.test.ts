@@ -52,7 +52,7 @@ describe("the distance between readings", () => {
     const broken = [0, 1, 2, 3, 100, 101, 102].map((minute) => [minute * MINUTE, 1] as const);
     expect(cadence_s(series(broken))).toBe(60);
     expect(cadence_s(series([[0, 1]]))).toBe(600);
-    expect(cadence_s(emptySeries("runway", "amos"))).toBe(60);
+    expect(cadence_s(emptySeries("runway", "amos", { cadence_s: 60 }))).toBe(60);
   });
 });
 

@@ -20,20 +20,6 @@ const KEPT_MS = 50 * 3_600_000;
 const POINTS_MAX = 6_000;
 const MEDIAN_OF = 60;
 const DEFAULT_CADENCE_S = 600;
-/** What is known of a source before its readings show it, in seconds. */
-const CADENCES_S: Readonly<Record<string, number>> = {
-  amos: 60,
-  amsc_awos: 180,
-  cowin_obs: 60,
-  singapore_mss: 60,
-  madis_hfmetar: 300,
-  mgm: 300,
-  aeroweb: 900,
-  metar: 1_800,
-  awc_metar: 1_800,
-  noaa: 1_800,
-};
-
 export function seriesId(series_key: string, source: string): string {
   return `${series_key}/${source}`;
 }
@@ -82,9 +68,9 @@ export function withPoints(series: Series, points: readonly Point[]): Series {
   return { ...series, x: x.slice(from), y: y.slice(from) };
 }
 
-/** Seconds between two readings: what the source declares or is known for, unless its readings are rarer. */
+/** Seconds between two readings: what the source declares, unless its readings are rarer. */
 export function cadence_s(series: Series): number {
-  const declared = series.cadence_s ?? CADENCES_S[series.source] ?? null;
+  const declared = series.cadence_s;
   const recent = series.x.slice(-MEDIAN_OF);
   const steps = recent.slice(1).map((time, i) => (time - (recent[i] as number)) / 1_000);
   if (steps.length < 3) return declared ?? DEFAULT_CADENCE_S;
@@ -98,32 +84,41 @@ export interface Columns {
   y: (number | null | undefined)[][];
 }
 
-/** Times in the middle of each hole of the series, where its line must break. */
-function breaks(series: Series): number[] {
+interface Lane {
+  x: number[];
+  y: (number | null)[];
+}
+
+/** The curve with a null in the middle of each hole, where its line must break. */
+function withBreaks(series: Series): Lane {
   const limit_ms = cadence_s(series) * 2 * 1_000;
-  const found: number[] = [];
-  for (let i = 1; i < series.x.length; i += 1) {
-    const before = series.x[i - 1] as number;
-    const after = series.x[i] as number;
-    if (after - before > limit_ms) found.push(Math.floor((before + after) / 2));
-  }
-  return found;
+  const lane: Lane = { x: [], y: [] };
+  series.x.forEach((time, i) => {
+    const before = series.x[i - 1] ?? time;
+    if (time - before > limit_ms) {
+      lane.x.push(Math.floor((before + time) / 2));
+      lane.y.push(null);
+    }
+    lane.x.push(time);
+    lane.y.push(series.y[i] as number);
+  });
+  return lane;
 }
 
 /** The curves over one common x. A hole of more than twice the cadence is a hole, not a line. */
 export function columns(all: readonly Series[]): Columns {
-  const holes = all.map(breaks);
-  const x = [...new Set([...all.flatMap((series) => series.x), ...holes.flat()])].sort((a, b) => a - b);
-  const index = new Map(x.map((time, i) => [time, i]));
-  const y = all.map((series, k) => {
-    const column: (number | null | undefined)[] = new Array(x.length).fill(undefined);
-    for (const time of holes[k] ?? []) column[index.get(time) as number] = null;
-    series.x.forEach((time, i) => {
-      column[index.get(time) as number] = series.y[i];
-    });
-    return column;
-  });
-  return { x, y };
+  const lanes = all.map((series) => ({ ...withBreaks(series), at: 0, column: [] as (number | null | undefined)[] }));
+  const x: number[] = [];
+  for (;;) {
+    const next = Math.min(...lanes.map((lane) => lane.x[lane.at] ?? Number.POSITIVE_INFINITY));
+    if (next === Number.POSITIVE_INFINITY) return { x, y: lanes.map(({ column }) => column) };
+    x.push(next);
+    for (const lane of lanes) {
+      const has = lane.x[lane.at] === next;
+      lane.column.push(has ? lane.y[lane.at] : undefined);
+      if (has) lane.at += 1;
+    }
+  }
 }
 
 /** Highest point with from ≤ x < to, the first of equals; null if there is none. */

@@ -133,9 +133,12 @@ function setUpShown(routes: Record<string, unknown>) {
 
 describe("patches (S176, S183)", () => {
   it("become points, the headline and the row, all of several at once (F25)", async () => {
-    const { wire, points, view, terminal } = await live();
+    const { wire, points, view, terminal, timers } = await live();
     for (const revision of [9, 10, 11])
       wire.last().send(patch("shanghai", revision, revision === 9 ? 5 : revision - 1));
+    // The first is there at once, the others are drawn together.
+    expect(points("shanghai")).toEqual([29]);
+    timers.advance(200);
     expect(points("shanghai")).toEqual([29, 30, 31]);
     expect(view("shanghai").state?.headline?.temp_c).toBe(31);
     expect(terminal.store.getState().rows[0]).toMatchObject({ city: "shanghai", temp_c: 31, max_c: 31 });
@@ -296,14 +299,24 @@ describe("the visible cities", () => {
 });
 
 describe("a long silence (S178, Q30)", () => {
-  it("has the visible cities asked lightly after two minutes, or twice the source's cadence", async () => {
-    const minutely = { series_key: "runway", source: "amos", points: [[NOON, 20]] };
-    const hourly = { series_key: "metar", source: "metar", points: [[NOON, 20]] };
-    const beside = { series_key: "reference", source: "amos", points: [[NOON, 20]] };
-    const { details, timers, wire } = await live({
-      [A]: detailBody("shanghai", 5, { timeseries: { series: [minutely] } }),
+  const MINUTELY = { series_key: "runway", source: "amos", cadence_s: 60, points: [[NOON, 20]] };
+  const SUMMARY = "/api/city/shanghai/summary";
+
+  function silent(more: Record<string, unknown> = {}) {
+    const hourly = { series_key: "metar", source: "metar", cadence_s: 1_800, points: [[NOON, 20]] };
+    const beside = { series_key: "reference", source: "amos", cadence_s: 60, points: [[NOON, 20]] };
+    const primary = { temp: 20, obs_time: new Date(NOON).toISOString(), source: "amos", series_key: "runway" };
+    return live({
+      [A]: detailBody("shanghai", 5, { timeseries: { series: [MINUTELY] }, airport_primary: primary }),
       [B]: detailBody("hong kong", 8, { timeseries: { series: [hourly, beside] } }),
+      [SUMMARY]: { current: { obs_time: new Date(NOON).toISOString() } },
+      "/api/city/hong%20kong/summary": { current: { obs_time: null } },
+      ...more,
     });
+  }
+
+  it("has the visible cities asked lightly after two minutes, or twice the source's cadence", async () => {
+    const { details, timers, wire } = await silent();
     const before = details().length;
     const beat = () => wire.last().send({ type: "heartbeat", cursor: `${EPOCH}-8` });
     for (let second = 0; second < 3_690; second += 15) {
@@ -312,8 +325,36 @@ describe("a long silence (S178, Q30)", () => {
       if (second === 105) expect(details()).toHaveLength(before);
     }
     const asked = details().slice(before);
-    expect(asked.filter(({ path }) => path === A).length).toBeGreaterThan(20);
-    expect(asked.filter(({ path }) => path === B)).toEqual([{ path: B, cache: "no-cache" }]);
+    expect(asked.filter(({ path }) => path === SUMMARY).length).toBeGreaterThan(20);
+    expect(asked.filter(({ path }) => path !== SUMMARY)).toEqual([
+      { path: "/api/city/hong%20kong/summary", cache: "no-cache" },
+    ]);
+  });
+
+  it("fetches the curves past every cache when the light answer is newer than what is shown", async () => {
+    const { details, timers, routes, points } = await silent();
+    const before = details().length;
+    routes[SUMMARY] = { current: { obs_time: new Date(NOON + 60_000).toISOString() } };
+    const newer = { ...MINUTELY, points: [...MINUTELY.points, [NOON + 60_000, 21]] };
+    routes[A] = detailBody("shanghai", 9, { timeseries: { series: [newer] } });
+    for (let round = 0; round < 9; round += 1) await pass(timers, 15_000);
+    expect(details().slice(before)).toEqual([
+      { path: SUMMARY, cache: "no-cache" },
+      { path: A, cache: "no-store" },
+    ]);
+    expect(points("shanghai")).toEqual([20, 21]);
+  });
+
+  it("changes nothing when the light question fails", async () => {
+    const { details, timers, view } = await silent({ [SUMMARY]: new TypeError("refused") });
+    const before = details().length;
+    for (let round = 0; round < 9; round += 1) await pass(timers, 15_000);
+    expect(
+      details()
+        .slice(before)
+        .map(({ path }) => path),
+    ).toEqual([SUMMARY]);
+    expect(view("shanghai")).toMatchObject({ mark: "none", error: null, phase: "ready" });
   });
 
   it("asks nothing while nobody looks, and looks when somebody comes back", async () => {

@@ -1,7 +1,8 @@
 /**
  * Everything the Terminal page shows: rows, the visible cities, the stream between them and the server.
  *
- * Invariant: the stream asks for exactly the visible cities.
+ * Invariants: the stream asks for exactly the visible cities; what is shown of a city is a snapshot and an unbroken run
+ * of its events, of which at most the last `PAINT_MS` are not drawn yet.
  */
 import { createStore, type StoreApi } from "zustand/vanilla";
 import type { Backoff } from "../client/backoff";
@@ -13,15 +14,17 @@ import type { CityStep } from "../client/sse_frames";
 import type { StreamState } from "../client/sse_states";
 import type { OpenSource } from "../client/sse_transport";
 import { browserTimers, type Timers } from "../client/timers";
-import { applyPatch, type CityState, cityFromDetail, isReference, rollDay } from "./city";
+import { applyPatch, type CityState, cityFromDetail, rollDay } from "./city";
 import { DetailLoader, type Verdict } from "./detail_loader";
+import { Pace } from "./pace";
 import { mergeRows, rowWithCity, rowWithPatch } from "./rows";
-import { cadence_s } from "./series";
+import { SilenceWatch } from "./silence";
 
 const TICK_MS = 15_000;
 const ROWS_EVERY_MS = 60_000;
 const ROWS_RETRY_MS = 5_000;
-const SILENT_MS = 120_000;
+/** Events are drawn at most this often; the first after a pause at once. */
+const PAINT_MS = 200;
 
 /** `resyncing`: something was missed and is being fetched. `gap`: fetching it failed for good. */
 export type Mark = "none" | "resyncing" | "gap";
@@ -63,7 +66,10 @@ export class Terminal {
   readonly #timers: Timers;
   readonly #isHidden: () => boolean;
   readonly #loader: DetailLoader;
-  readonly #heard_ms = new Map<string, number>();
+  readonly #silence: SilenceWatch;
+  readonly #paint: Pace;
+  /** Steps that the stream has handed on and the store does not show yet, by city. */
+  #waiting = new Map<string, CityStep[]>();
   #visible: readonly string[] = [];
   #rowsAt_ms = 0;
   #cancelTick: () => void = () => {};
@@ -86,6 +92,13 @@ export class Terminal {
       onTrouble: (city, error) => this.#setView(city, { ...this.#view(city), error }),
       onGaveUp: (city, code) => this.#onGaveUp(city, code),
     });
+    this.#silence = new SilenceWatch({
+      http,
+      timers,
+      stateOf: (city) => this.#view(city).state,
+      load: (city, fresh) => this.#loader.load(city, fresh),
+    });
+    this.#paint = new Pace(timers, PAINT_MS, () => this.#flush());
     this.stream = new ObservationStream({
       open,
       timers,
@@ -111,6 +124,8 @@ export class Terminal {
     this.#stopRows.abort(new DOMException("page left", "AbortError"));
     this.stream.stop();
     this.#loader.stop();
+    for (const city of this.#visible) this.#silence.forget(city);
+    this.#paint.now();
     this.#visible = [];
   }
 
@@ -156,9 +171,11 @@ export class Terminal {
   }
 
   #hide(city: string): void {
+    // Its row in the list stays, and must not miss what came last.
+    if (this.#waiting.has(city)) this.#paint.now();
     this.#loader.drop(city);
     this.stream.cursors.forget(city);
-    this.#heard_ms.delete(city);
+    this.#silence.forget(city);
   }
 
   #view(city: string): CityView {
@@ -172,8 +189,10 @@ export class Terminal {
   #onDetail(city: string, detail: CityDetail): Verdict {
     const { take, enough, steps } = this.stream.snapshot(city, detail.epoch, detail.revision);
     const now = this.#timers.now();
-    this.#heard_ms.set(city, now);
+    this.#silence.heard(city);
     if (take) {
+      // The snapshot holds them, or it would not have been taken.
+      this.#waiting.delete(city);
       const state = this.#applied(cityFromDetail({ ...detail, city }, now), steps);
       this.#changeRow(city, (row) => rowWithCity(row, state));
       this.#setView(city, { phase: "ready", state, mark: enough ? "none" : "resyncing", error: null });
@@ -186,7 +205,7 @@ export class Terminal {
   #onGaveUp(city: string, code: string): void {
     const known = this.#view(city);
     // Silence is counted from here: then the city is asked for again, even if nothing of it ever came.
-    this.#heard_ms.set(city, this.#timers.now());
+    this.#silence.heard(city);
     this.#setView(city, {
       ...known,
       phase: known.state ? "ready" : "failed",
@@ -201,10 +220,26 @@ export class Terminal {
   }
 
   #onSteps(city: string, steps: readonly CityStep[]): void {
-    const view = this.#view(city);
-    this.#heard_ms.set(city, this.#timers.now());
-    if (view.state) this.#setView(city, { ...view, state: this.#applied(view.state, steps) });
-    this.#changeRow(city, (row) => steps.reduce((next, { patch }) => (patch ? rowWithPatch(next, patch) : next), row));
+    this.#silence.heard(city);
+    const waiting = this.#waiting.get(city);
+    if (waiting) waiting.push(...steps);
+    else this.#waiting.set(city, [...steps]);
+    this.#paint.ask();
+  }
+
+  /** Shows all that waits, of all cities in one change. */
+  #flush(): void {
+    if (this.#waiting.size === 0) return;
+    const waiting = this.#waiting;
+    this.#waiting = new Map();
+    this.store.setState(({ cities, rows }) => {
+      const next = { ...cities };
+      for (const [city, steps] of waiting) {
+        const view = this.#view(city);
+        if (view.state) next[city] = { ...view, state: this.#applied(view.state, steps) };
+      }
+      return { cities: next, rows: rows.map((row) => rowAfter(row, waiting.get(row.city))) };
+    });
   }
 
   #changeRow(city: string, change: (row: TerminalRow) => TerminalRow): void {
@@ -270,24 +305,13 @@ export class Terminal {
       if (rolled && rolled !== view.state) this.#setView(city, { ...view, state: rolled });
     }
     if (this.#isHidden()) return;
-    for (const city of this.#visible.filter((each) => this.#isSilent(each, now))) {
-      this.#heard_ms.set(city, now);
-      this.#loader.load(city, false);
-    }
+    this.#silence.look(this.#visible.filter((city) => !this.#loader.isLoading(city)));
     if (now - this.#rowsAt_ms >= ROWS_EVERY_MS || this.store.getState().rows_error !== null) {
       if (now - this.#rowsAt_ms >= ROWS_RETRY_MS) void this.#loadRows();
     }
   }
+}
 
-  #isSilent(city: string, now_ms: number): boolean {
-    const heard = this.#heard_ms.get(city);
-    const { state, phase } = this.#view(city);
-    if (heard === undefined || this.#loader.isLoading(city)) return false;
-    if (state === null) return phase === "failed" && now_ms - heard > SILENT_MS;
-    const cadences = state.series
-      .filter(({ series_key, x }) => !isReference(series_key) && x.length > 0)
-      .map(cadence_s);
-    const cadence_ms = cadences.length > 0 ? Math.min(...cadences) * 1_000 : 0;
-    return now_ms - heard > Math.max(SILENT_MS, 2 * cadence_ms);
-  }
+function rowAfter(row: TerminalRow, steps: readonly CityStep[] = []): TerminalRow {
+  return steps.reduce((next, { patch }) => (patch ? rowWithPatch(next, patch) : next), row);
 }

@@ -3,6 +3,11 @@ import type { Fetch } from "../client/http";
 import { jsonResponse } from "./clock";
 import { EPOCH } from "./stream";
 
+export const LIMITS = {
+  default: { fresh_s: 900, wait_s: 1_200, stale_s: 2_700 },
+  awc_metar: { fresh_s: 600, wait_s: 2_700, stale_s: 4_500 },
+};
+
 /** A detail of the wire. */
 export function detailBody(city: string, revision: number, more: Record<string, unknown> = {}) {
   return {
@@ -18,6 +23,7 @@ export function detailBody(city: string, revision: number, more: Record<string, 
     day_high: null,
     runway_plate_history: {},
     settlement_station: { source: "metar", station_code: "ZSPD", label: "Pudong", runway: null },
+    freshness_limits: LIMITS,
     errors: [],
     ...more,
   };
@@ -34,6 +40,7 @@ export function rowBody(city: string, more: Record<string, unknown> = {}) {
     current_max_so_far: 12,
     obs_time: "2023-11-14T22:00:00Z",
     source: "awc_metar",
+    freshness_limits: LIMITS,
     rank: 1,
     ...more,
   };

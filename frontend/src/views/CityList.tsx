@@ -1,5 +1,5 @@
 /** All cities with their current reading; choosing one shows it in the active place. */
-import { useMemo, useState } from "react";
+import { memo, useMemo, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { TerminalRow } from "../client/city_wire";
 import { freshnessOf } from "../data/freshness";
@@ -19,12 +19,18 @@ const VALUE: Readonly<Record<Order, (row: TerminalRow) => number>> = {
   age: (row) => -(row.observed_ms ?? 0),
 };
 
-function Row({ row, now_ms, shown }: { row: TerminalRow; now_ms: number; shown: boolean }) {
+interface RowProps {
+  row: TerminalRow;
+  now_ms: number;
+  shown: boolean;
+}
+
+const Row = memo(function Row({ row, now_ms, shown }: RowProps) {
   const { t } = useTranslation("terminal");
   const { arrangement } = useTerminal();
   const nameOf = useCityName();
   const unit = useUnit(row.unit);
-  const state = freshnessOf(row.source, row.observed_ms, now_ms);
+  const state = freshnessOf(row.limits, row.source, row.observed_ms, now_ms);
   return (
     <tr data-city={row.city} data-shown={shown}>
       <th scope="row">
@@ -48,7 +54,7 @@ function Row({ row, now_ms, shown }: { row: TerminalRow; now_ms: number; shown: 
       </td>
     </tr>
   );
-}
+});
 
 function Head({ order, setOrder }: { order: Order; setOrder: (order: Order) => void }) {
   const { t } = useTranslation("terminal");
@@ -103,9 +109,8 @@ export function CityList() {
   const [query, setQuery] = useState("");
   const [order, setOrder] = useState<Order>("rank");
   const found = useMemo(() => {
-    const named = rows.map((row) => ({ ...row, aliases: aliases[row.city] ?? row.aliases }));
-    const matching = searchRows(named, query);
-    return query ? matching : [...matching].sort((a, b) => VALUE[order](a) - VALUE[order](b) || a.rank - b.rank);
+    if (query) return searchRows(rows, query, aliases);
+    return [...rows].sort((a, b) => VALUE[order](a) - VALUE[order](b) || a.rank - b.rank);
   }, [rows, aliases, query, order]);
   return (
     <aside className="rows" aria-label={t("rows.label")}>

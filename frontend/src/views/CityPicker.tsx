@@ -18,10 +18,7 @@ function optionId(listId: string, city: string): string {
 function useFound(query: string): readonly TerminalRow[] {
   const rows = useTerminalState((state) => state.rows);
   const aliases = useTerminalState((state) => state.aliases);
-  return searchRows(
-    rows.map((row) => ({ ...row, aliases: aliases[row.city] ?? row.aliases })),
-    query,
-  );
+  return searchRows(rows, query, aliases);
 }
 
 export function CityPicker({ onPick, onClose }: CityPickerProps) {

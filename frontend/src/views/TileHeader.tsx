@@ -112,7 +112,11 @@ export function TileHeader({ city, view, picking, onPick, onClear }: TileHeaderP
         {zone ? <LocalTime zone={zone} /> : null}
         <span className="tile__fill" />
         {view ? <MarkBadge city={city} view={view} /> : null}
-        <FreshnessBadge source={state?.headline?.source ?? null} observed_ms={state?.headline?.observed_ms ?? null} />
+        <FreshnessBadge
+          source={state?.headline?.source ?? null}
+          observed_ms={state?.headline?.observed_ms ?? null}
+          limits={state?.limits}
+        />
         <button type="button" className="tile__close" aria-label={t("tile.clear", { city: name })} onClick={onClear}>
           <svg viewBox="0 0 10 10" aria-hidden="true">
             <path d="M1.500 1.500l7 7m0-7l-7 7" stroke="currentColor" strokeWidth="1.4" />

@@ -1,0 +1,81 @@
+/**
+ * Asks for cities of which nothing was heard for long: lightly first, for the headline alone, and for the curves only
+ * if that is newer than what is shown. A stream that lost something without telling is found out this way.
+ */
+
+import { instant } from "../client/city_values";
+import type { Http } from "../client/http";
+import { record } from "../client/parse";
+import type { Timers } from "../client/timers";
+import { type CityState, isReference } from "./city";
+import { cadence_s } from "./series";
+
+const SILENT_MS = 120_000;
+
+/** How long a city may be silent: two minutes, or twice the distance of its most frequent readings. */
+export function silence_ms(state: CityState | null): number {
+  const counted = state?.series.filter(({ series_key, x }) => !isReference(series_key) && x.length > 0) ?? [];
+  const cadence_ms = counted.length > 0 ? Math.min(...counted.map(cadence_s)) * 1_000 : 0;
+  return Math.max(SILENT_MS, 2 * cadence_ms);
+}
+
+export interface SilenceDeps {
+  http: Http;
+  timers: Timers;
+  stateOf: (city: string) => CityState | null;
+  /** The city's curves have to be fetched; past every cache if `fresh`. */
+  load: (city: string, fresh: boolean) => void;
+}
+
+export class SilenceWatch {
+  readonly #deps: SilenceDeps;
+  readonly #heard_ms = new Map<string, number>();
+  readonly #asking = new Map<string, AbortController>();
+
+  constructor(deps: SilenceDeps) {
+    this.#deps = deps;
+  }
+
+  /** Something of the city came, or was tried for: silence counts from now. */
+  heard(city: string): void {
+    this.#heard_ms.set(city, this.#deps.timers.now());
+  }
+
+  forget(city: string): void {
+    this.#heard_ms.delete(city);
+    this.#asking.get(city)?.abort(new DOMException("no longer shown", "AbortError"));
+    this.#asking.delete(city);
+  }
+
+  /** Asks for those of the cities that have been silent for too long. */
+  look(cities: readonly string[]): void {
+    const now_ms = this.#deps.timers.now();
+    for (const city of cities) {
+      const heard_ms = this.#heard_ms.get(city);
+      const state = this.#deps.stateOf(city);
+      if (heard_ms === undefined || now_ms - heard_ms <= silence_ms(state)) continue;
+      this.heard(city);
+      // A city that never came has nothing to compare with.
+      if (state === null) this.#deps.load(city, false);
+      else void this.#ask(city);
+    }
+  }
+
+  async #ask(city: string): Promise<void> {
+    this.#asking.get(city)?.abort(new DOMException("asked again", "AbortError"));
+    const stop = new AbortController();
+    this.#asking.set(city, stop);
+    try {
+      const path = `/api/city/${encodeURIComponent(city)}/summary`;
+      const body = await this.#deps.http.get<unknown>(path, { cache: "no-cache", signal: stop.signal });
+      if (stop.signal.aborted) return;
+      const told_ms = instant(record(record(body)?.current)?.obs_time);
+      if (told_ms === null || told_ms <= (this.#deps.stateOf(city)?.headline?.observed_ms ?? -Infinity)) return;
+      this.#deps.load(city, true);
+    } catch {
+      // What is shown stays as it is; the badge tells its age, and the next silence asks again.
+    } finally {
+      if (this.#asking.get(city) === stop) this.#asking.delete(city);
+    }
+  }
+}
