@@ -4,9 +4,19 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
+from typing import Any, TextIO, cast
 
 import structlog
+
+
+class _Stderr:
+    """Whatever standard error is at the moment: it may be replaced, and what replaced it closed."""
+
+    def write(self, text: str) -> object:
+        return sys.stderr.write(text)
+
+    def flush(self) -> None:
+        sys.stderr.flush()
 
 
 def configure_logging(fmt: str, level: str, **bound: Any) -> None:
@@ -25,7 +35,7 @@ def configure_logging(fmt: str, level: str, **bound: Any) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Stderr())),
         cache_logger_on_first_use=True,
     )
     structlog.contextvars.clear_contextvars()
