@@ -5,7 +5,8 @@
  *   get REQUEST                what a reader sends; {topic}, {number} and {cursor} are filled in
  *   post REQUEST               head of a publication; {topic}, {number}, {length}
  *   body TEXT                  its body; {topic}, {mark}, {time}
- *   ports READ PUBLISH COUNT   where to, and how many publishers; topic t is always published by t modulo COUNT
+ *   ports READ PUBLISH COUNT DEPTH   where to, and how many publishers; topic t is always published by t modulo COUNT,
+ *                              which sends up to DEPTH events before it waits for an acknowledgement
  *   open FROM TO RCVBUF        readers FROM..TO-1, reader i on topic i modulo topics; answers when all are open
  *   cursor TOPIC TEXT          readers of this topic that are opened from now on ask for what came after it
  *   each COUNT                 COUNT events on every topic, as fast as they are acknowledged
@@ -44,8 +45,8 @@ struct reader {
     int rest_size, rest_room;
 };
 struct publisher {
-    int publisher, fd, busy, out_size, in_size, head, tail;
-    char out[2 * TEXT], in[TEXT]; /* one request and one answer at a time */
+    int publisher, fd, unanswered, in_size, head, tail;
+    char in[TEXT];
     struct { int topic; ns due; } *queue; /* a ring of QUEUE entries */
 };
 enum { QUEUE = 1 << 14 };
@@ -53,7 +54,7 @@ enum { QUEUE = 1 << 14 };
 static struct reader readers[READERS];
 static struct publisher publishers[PUBLISHERS];
 static char names[TOPICS][64], cursors[TOPICS][160], get[TEXT], post[TEXT], body[TEXT];
-static int topics, publisher_count, read_port, publish_port, poller, open_now, refused, next_topic;
+static int topics, publisher_count, depth, read_port, publish_port, poller, open_now, refused, next_topic;
 static int64_t sequence[TOPICS], subscribers[TOPICS], expected, delivered, doubled, lost, published, acknowledged, failed;
 static int64_t histogram[BUCKETS], samples;
 static int sample_below = READERS; /* latency is taken of readers below this number only */
@@ -240,17 +241,17 @@ static void on_reader(struct reader *r) {
 /* --- publishers */
 
 static void publish_next(struct publisher *p) {
-    char text[TEXT], mark[64];
-    if (p->busy || p->head == p->tail) return;
-    int topic = p->queue[p->head].topic;
-    sprintf(mark, "~%010lld:%020lld~", (long long)++sequence[topic], (long long)p->queue[p->head].due);
-    p->head = (p->head + 1) % QUEUE;
-    int length = fill(text, body, topic, mark, 0);
-    p->out_size = fill(p->out, post, topic, "", length);
-    memcpy(p->out + p->out_size, text, (size_t)length);
-    p->out_size += length;
-    p->busy = 1;
-    if (send(p->fd, p->out, (size_t)p->out_size, MSG_NOSIGNAL) != p->out_size) fail("publishing");
+    char out[2 * TEXT], text[TEXT], mark[64];
+    while (p->unanswered < depth && p->head != p->tail) {
+        int topic = p->queue[p->head].topic;
+        sprintf(mark, "~%010lld:%020lld~", (long long)++sequence[topic], (long long)p->queue[p->head].due);
+        p->head = (p->head + 1) % QUEUE;
+        int length = fill(text, body, topic, mark, 0);
+        int size = fill(out, post, topic, "", length);
+        memcpy(out + size, text, (size_t)length);
+        p->unanswered++;
+        if (send(p->fd, out, (size_t)(size + length), MSG_NOSIGNAL) != size + length) fail("publishing");
+    }
 }
 
 static void publish(int topic, ns due) {
@@ -270,11 +271,16 @@ static void on_publisher(struct publisher *p) {
     if (size <= 0) fail("a publisher was disconnected");
     p->in_size += (int)size;
     p->in[p->in_size] = 0;
-    char *end = strstr(p->in, "\r\n\r\n"), *length = strcasestr(p->in, "content-length:");
-    if (!end || (length && length < end && p->in + p->in_size < end + 4 + atoi(length + 15))) return;
-    if (p->in[9] != '2' && failed++ < 2) fprintf(stderr, "refused: %.300s\n", p->in);
-    p->in_size = p->busy = 0;
-    acknowledged++;
+    char *at = p->in, *end;
+    while ((end = strstr(at, "\r\n\r\n"))) {
+        char *length = strcasestr(at, "content-length:"), *next = end + 4 + (length && length < end ? atoi(length + 15) : 0);
+        if (next > p->in + p->in_size) break;
+        if (at[9] != '2' && failed++ < 2) fprintf(stderr, "refused: %.300s\n", at);
+        p->unanswered--;
+        acknowledged++;
+        at = next;
+    }
+    memmove(p->in, at, (size_t)(p->in_size -= (int)(at - p->in)));
     publish_next(p);
 }
 
@@ -424,7 +430,7 @@ static void obey(char *line) {
         return;
     }
     begin();
-    if (sscanf(line, "ports %d %d %d", &read_port, &publish_port, &a) == 3) connect_publishers(a), answer(0, 0, 0);
+    if (sscanf(line, "ports %d %d %d %d", &read_port, &publish_port, &a, &depth) == 4) connect_publishers(a), answer(0, 0, 0);
     else if (sscanf(line, "open %d %d %d", &a, &b, &c) == 3) open_readers(a, b, c, 200), answer(0, 0, 0);
     else if (sscanf(line, "each %d", &a) == 1) each_topic(a);
     else if (sscanf(line, "closed %lf %lf", &x, &y) == 2) closed(x, y);

@@ -123,7 +123,7 @@ def compiled(name: str, folder: Path) -> Path:
 class Generator:
     """`_fanload` under way: `do` gives it a command and returns its answer."""
 
-    def __init__(self, folder: Path, server: Server, names: list[str], publishers: int) -> None:
+    def __init__(self, folder: Path, server: Server, names: list[str], publishers: int, depth: int = 1) -> None:
         self._server = server
         self._process = subprocess.Popen(
             [compiled("_fanload", folder)],
@@ -133,7 +133,7 @@ class Generator:
             self.tell(f"topic {name}")
         for word in ("get", "post", "body"):
             self.tell(f"{word} {getattr(server, word)}")
-        self.do(f"ports {server.port} {server.publish_port} {publishers}")
+        self.do(f"ports {server.port} {server.publish_port} {publishers} {depth}")
 
     def tell(self, command: str) -> None:
         """A command without an answer."""

@@ -77,18 +77,21 @@ class Source:
 
 
 class SourcePort(asyncio.Protocol):
-    """One request at a time, each with a reading as its body."""
+    """Requests one after the other, each with a reading as its body; answered in their order."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
+        self._left = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the way back."""
         self._answer = cast("asyncio.Transport", transport).write
 
     def data_received(self, data: bytes) -> None:
-        """The generator sends a request in one piece."""
-        self._source.take(orjson.loads(data.partition(b"\r\n\r\n")[2]), self._answer)
+        """A request ends with the brace of its body: the generator sends it in one piece, mostly."""
+        *requests, self._left = (self._left + data).split(b"}}")
+        for request in requests:
+            self._source.take(orjson.loads(request.partition(b"\r\n\r\n")[2] + b"}}"), self._answer)
 
 
 def city_key(name: str) -> str | None:

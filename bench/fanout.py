@@ -106,7 +106,7 @@ def ages(folder: Path, readers: int, deliveries: float) -> dict[str, float]:
 def stalled(folder: Path) -> tuple[dict[str, float], float, float]:
     """Fifteen readers of one topic, ten of which stop reading: age for the others, how many were cut, memory grown."""
     with ours(stall_s=STALL_S) as server:
-        generator = Generator(folder, server, topics()[:1], publishers=8)
+        generator = Generator(folder, server, topics()[:1], publishers=1, depth=64)
         try:
             generator.open(0, HEALTHY)
             generator.open(HEALTHY, HEALTHY + STALLED, rcvbuf=8192)
