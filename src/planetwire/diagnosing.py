@@ -19,6 +19,7 @@ from planetwire.outbox.diagnosis_postgres import examine
 from planetwire.outbox.server_postgres import examine_server
 from planetwire.outbox.triggers_postgres import install_hooks, repair_triggers
 from planetwire.postgres import Connection, Pool, connect, translated
+from planetwire.relay.outlet_postgres import examine_outlets
 from planetwire.web.probe import Ear, listen
 
 T = TypeVar("T")
@@ -36,7 +37,7 @@ async def examine_database(connection: Connection, canary: Canary | None = None)
     steps = await _within("outbox", "The path can be examined", lambda: examine(connection, canary))
     for name, look in (("server", examine_server), ("ledger", examine_ledger)):
         steps += await _within(name, f"The {name} can be examined", lambda look=look: _one(look(connection)))  # type: ignore[misc]
-    return steps
+    return steps + await _within("outlets", "The outlets can be examined", lambda: examine_outlets(connection))
 
 
 async def _one(look: Awaitable[Json]) -> list[Json]:

@@ -11,6 +11,7 @@ PlanetwireError
 ├── FeedError             –     an outside feed failed; the job ends failed or backs off, facts stay
 ├── SetupError            –     the installation cannot start as configured; the message says what to do
 └── BackendError          503   our own store or bus failed; retry later
+    ├── BusError          503   an outlet's other side did not take a message
     └── LogWriteFailed    500   the event log did not take a write; nothing was broadcast
 """
 
@@ -118,3 +119,17 @@ class LogWriteFailed(BackendError):
 
     status = 500
     code = "log_write_failed"
+
+
+class BusError(BackendError):
+    """The other side of an outlet did not confirm a message; it may or may not have it.
+
+    `refused`: it will not take this one as it is, rather than not now. `retry_after_s` is what it asked for, or None.
+    """
+
+    code = "bus_failed"
+
+    def __init__(self, message: str, *, refused: bool = False, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.refused = refused
+        self.retry_after_s = retry_after_s

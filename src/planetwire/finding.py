@@ -72,6 +72,10 @@ KINDS = {
     ),
     "xmin_held": Kind("old rows cannot be cleaned away and everything gets slower: end what holds it", fault=False),
     "index_invalid": Kind("`reindex index concurrently` it, or drop it", fault=False),
+    "outlet_paused": Kind(
+        "see what the receiver says and mend it; the event is tried every five minutes and never skipped", fault=False
+    ),
+    "outlet_late": Kind("look at the receiver of PLANETWIRE_CHANGES_BUS; the map is not concerned", fault=False),
     "notify_queue": Kind(
         "a session listens and does not read: end it, `select pg_terminate_backend(pid)`", fault=False
     ),

@@ -398,6 +398,16 @@ class LogEvent:
     body: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class BusMessage:
+    """What goes out to other services. `id` stays the same when it is sent again; order is kept within a `key`."""
+
+    id: str
+    key: str
+    kind: str
+    body: bytes
+
+
 class ResyncReason(StrEnum):
     """Why a cursor cannot be served; the client fetches a snapshot."""
 

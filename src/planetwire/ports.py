@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from planetwire.model import (
     Appended,
     Batch,
+    BusMessage,
     Change,
     Cursor,
     DueSource,
@@ -430,6 +431,16 @@ class ChangeLog(Protocol):
         """Ask writers to ring the doorbell for a while (contracts §1)."""
 
 
+class DataChangeBus(Protocol):
+    """The relay's second way out, to other services: at least once, an id that repeats keep, order within a key."""
+
+    async def send(self, message: BusMessage) -> None:
+        """Returns once the other side has it for good. Raises BusError; then it may or may not have it."""
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+
+
 class Cache(Protocol):
     """Encoded snapshots. A reader that began before an invalidation may not fill the cache afterwards.
 
@@ -453,26 +464,6 @@ class Cache(Protocol):
 
     async def aclose(self) -> None:
         """Wait for nothing, leave nothing behind."""
-
-
-class FailureBrake(Protocol):
-    """Slows down guessing: counts wrong credentials of an address within a window."""
-
-    async def note(self, address: str) -> None:
-        """One more wrong try."""
-
-    async def closed(self, address: str) -> bool:
-        """Whether the address has to wait."""
-
-
-class LoginCodes(Protocol):
-    """One-time codes. Each is taken at most once, in whatever process, and only for ten minutes."""
-
-    async def offer(self, code: str) -> None:
-        """From now on it can be taken."""
-
-    async def take(self, code: str) -> bool:
-        """Whether it was offered and not taken yet; it is taken then."""
 
 
 class LayerRegistry(Protocol):

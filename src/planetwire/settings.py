@@ -95,7 +95,10 @@ class Settings(BaseSettings):
         None, description="Optional: what several web processes share – snapshots, failed sign-ins, login codes."
     )
     bus: Literal["memory", "postgres", "redis"] = Field("memory", description="Carrier between web processes.")
-    changes_bus: str = Field("none", description="none, or the https address of a webhook.")
+    changes_bus: str = Field(
+        "none", description="none, or the https:// address of a webhook that gets every change of a layer."
+    )
+    changes_bus_secret: SecretStr | None = Field(None, description="Signs those requests; unset: generated.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     log_format: Literal["console", "json"] = Field("console", description="How log lines look.")

@@ -8,8 +8,9 @@ from hashlib import blake2b
 
 from planetwire.clock import SystemClock
 from planetwire.errors import SetupError
-from planetwire.ports import Cache, FailureBrake, LoginCodes
+from planetwire.ports import Cache
 from planetwire.settings import Settings
+from planetwire.web.auth import FailureBrake, LoginCodes
 from planetwire.web.cache_memory import MemoryCache
 from planetwire.web.codes_memory import MemoryCodes
 from planetwire.web.failures_memory import MemoryBrake
@@ -24,8 +25,15 @@ class Shared:
     brake: FailureBrake = field(default_factory=MemoryBrake)
 
 
-def open_shared(stack: AsyncExitStack, settings: Settings, session_key: bytes) -> Shared:
+async def open_shared(stack: AsyncExitStack, settings: Settings, session_key: bytes, login_code: str | None) -> Shared:
     """In Redis when it is set; raises SetupError without its client. Processes that take each other's cookies share."""
+    shared = _opened(stack, settings, session_key)
+    if login_code is not None:
+        await shared.codes.offer(login_code)
+    return shared
+
+
+def _opened(stack: AsyncExitStack, settings: Settings, session_key: bytes) -> Shared:
     if settings.redis_url is None:
         return Shared()
     try:

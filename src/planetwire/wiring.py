@@ -51,6 +51,7 @@ from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.prune import prune_forever
 from planetwire.outbox.prune_postgres import PostgresPruner
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
+from planetwire.outlets import add_outlet, check_changes_bus
 from planetwire.ports import Cache
 from planetwire.postgres import Pool, close_pool, open_pool
 from planetwire.relay.payload import payload
@@ -87,11 +88,12 @@ Loop: TypeAlias = Callable[[], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Secrets:
-    """Tokens and the key that signs sessions."""
+    """Tokens, the key that signs sessions, and the one that signs what goes to other services."""
 
     admin_token: str
     ingest_token: str
     session_key: bytes
+    changes_bus: str = ""
 
 
 @dataclass(slots=True)
@@ -127,8 +129,7 @@ def check_supported(settings: Settings) -> None:
         raise SetupError("PLANETWIRE_OBSERVATIONS_URL: this version keeps observations in sqlite:///… only")
     if settings.bus != "memory":
         raise SetupError(f"PLANETWIRE_BUS={settings.bus}: this version has the bus `memory` only (one web process)")
-    if settings.changes_bus != "none":
-        raise SetupError("PLANETWIRE_CHANGES_BUS: this version has no outlet for other services yet; leave it at none")
+    check_changes_bus(settings)
     known = {*fact_feeds(), *observation_feeds()}
     for source in settings.feeds:
         if source not in known:
@@ -147,14 +148,12 @@ async def open_web(
     limits = ConnectionLimits(total=settings.stream.max_connections, per_address=settings.stream.max_per_address)
     web = Web()
     async with AsyncExitStack() as stack:
-        pool, shared = None, open_shared(stack, settings, secrets.session_key)
+        pool, shared = None, await open_shared(stack, settings, secrets.session_key, login_code)
         tokens = (secrets.admin_token, secrets.ingest_token, secrets.session_key)
         guard = Guard(*tokens, settings.public_reads, shared.codes, shared.brake)
-        if login_code is not None:
-            await shared.codes.offer(login_code)
         if dsn is not None and settings.earth:
             pool = await _pool(stack, dsn, "web", 8)
-            await _open_earth(web, stack, settings, dsn, pool, guard, limits, shared.cache)
+            await _open_earth(web, stack, settings, dsn, pool, guard, limits, shared.cache, secrets.changes_bus)
         else:
             web.routers.append(halves.router("earth"))
         if settings.terminal:
@@ -184,6 +183,7 @@ async def _open_earth(
     guard: Guard,
     limits: ConnectionLimits,
     cache: Cache,
+    bus_secret: str,
 ) -> None:
     clock = SystemClock()
     doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES, TASKS, BROADCASTS))
@@ -225,6 +225,7 @@ async def _open_earth(
         "tasks": tasks.run,
         "prune": lambda: prune_forever((pruner.changes, pruner.hints, pruner.broadcasts), clock),
     }
+    add_outlet(web.loops, settings, bus_secret, pool, event_log, doorbell.bell(BROADCASTS))
     web.before_end.append(_soon(sockets.drain))
     web.checks |= {
         "postgres": lambda: _schema_current(pool),
@@ -417,7 +418,7 @@ async def open_collect(settings: Settings, dsn: str | None, secrets: Secrets, *,
 
 
 @asynccontextmanager
-async def open_relay(settings: Settings, dsn: str) -> AsyncIterator[Parts]:
+async def open_relay(settings: Settings, dsn: str, secrets: Secrets) -> AsyncIterator[Parts]:
     """A relay without a web process; web processes tail the log and drop their caches themselves."""
     check_supported(settings)
 
@@ -426,10 +427,13 @@ async def open_relay(settings: Settings, dsn: str) -> AsyncIterator[Parts]:
 
     async with AsyncExitStack() as stack:
         pool = await _pool(stack, dsn, "relay", 3)
-        doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES,))
+        doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES, BROADCASTS))
         doorbell.start()
         stack.push_async_callback(doorbell.aclose)
-        yield Parts({"relay": _relay(settings, pool, doorbell, no_cache, lambda events: None).run})
+        parts = Parts({"relay": _relay(settings, pool, doorbell, no_cache, lambda events: None).run})
+        event_log = await PostgresEventLog.open(pool)
+        add_outlet(parts.loops, settings, secrets.changes_bus, pool, event_log, doorbell.bell(BROADCASTS))
+        yield parts
 
 
 # --- the ledger from a shell --------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 import pytest_asyncio
 
-from planetwire.ports import FailureBrake, LoginCodes
+from planetwire.web.auth import FailureBrake, LoginCodes
 from planetwire.web.codes_memory import CODE_S, CODES_MAX, MemoryCodes
 from planetwire.web.codes_redis import RedisCodes
 from planetwire.web.failures_memory import ADDRESSES_MAX, FAILURE_WINDOW_S, FAILURES_MAX, MemoryBrake

@@ -16,7 +16,7 @@ from planetwire.wiring import check_supported
     [
         ({"bus": "redis"}, "PLANETWIRE_BUS"),
         ({"bus": "postgres"}, "PLANETWIRE_BUS"),
-        ({"changes_bus": "https://127.0.0.1/hook"}, "PLANETWIRE_CHANGES_BUS"),
+        ({"changes_bus": "kafka://127.0.0.1"}, "PLANETWIRE_CHANGES_BUS"),
         ({"observations_url": "postgresql://127.0.0.1/weather"}, "PLANETWIRE_OBSERVATIONS_URL"),
     ],
 )

@@ -61,7 +61,7 @@ def effective(settings: Settings) -> Settings:
     if settings.earth and settings.database_url is None:
         running = data.runtime() if data.is_running() else None
         update["database_url"] = (running or {}).get("database_url") or EmbeddedPostgres(settings.data_dir).dsn
-    for name in ("admin_token", "ingest_token"):
+    for name in ("admin_token", "ingest_token", "changes_bus_secret"):
         kept = data.kept_secret(name.replace("_", "."))
         if getattr(settings, name) is None and kept is not None:
             update[name] = SecretStr(kept)
@@ -72,11 +72,12 @@ def secrets_of(settings: Settings) -> Secrets:
     """Tokens from the settings, else from the data dir, made at the first start."""
     data = DataDir(settings.data_dir)
     data.prepare()
-    admin, ingest = settings.admin_token, settings.ingest_token
+    admin, ingest, bus = settings.admin_token, settings.ingest_token, settings.changes_bus_secret
     return Secrets(
         admin_token=admin.get_secret_value() if admin else data.secret("admin.token"),
         ingest_token=ingest.get_secret_value() if ingest else data.secret("ingest.token"),
         session_key=data.secret("session.key").encode(),
+        changes_bus=bus.get_secret_value() if bus else data.secret("changes.bus.secret"),
     )
 
 
@@ -149,7 +150,7 @@ def run_collect(settings: Settings) -> None:
 def run_relay(settings: Settings) -> None:
     """Lead, or stand by, until SIGTERM."""
     arm(settings.failpoint)
-    uvloop.run(_loops(wiring.open_relay(settings, database_of(settings))))
+    uvloop.run(_loops(wiring.open_relay(settings, database_of(settings), secrets_of(settings))))
 
 
 def _end_in_any_case() -> None:

@@ -11,16 +11,36 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from fastapi import Request
 
 from planetwire.errors import Forbidden, InputError, Unauthorised
-from planetwire.ports import FailureBrake, LoginCodes
 from planetwire.web.codes_memory import MemoryCodes
 from planetwire.web.failures_memory import MemoryBrake
 
 COOKIE = "planetwire_session"
 SESSION_S = 7 * 86_400
+
+
+class FailureBrake(Protocol):
+    """Slows down guessing: counts wrong credentials of an address within a window."""
+
+    async def note(self, address: str) -> None:
+        """One more wrong try."""
+
+    async def closed(self, address: str) -> bool:
+        """Whether the address has to wait."""
+
+
+class LoginCodes(Protocol):
+    """One-time codes. Each is taken at most once, in whatever process, and only for ten minutes."""
+
+    async def offer(self, code: str) -> None:
+        """From now on it can be taken."""
+
+    async def take(self, code: str) -> bool:
+        """Whether it was offered and not taken yet; it is taken then."""
 
 
 class TooManyFailures(InputError):

@@ -16,7 +16,7 @@ from planetwire.web.cache_memory import MemoryCache
 from planetwire.web.link_redis import RedisLink
 
 KEPT_S = 900  # a body that nobody asked for so long is made again
-BODY_BYTES_MAX = 4 * 1024 * 1024  # more does not pass within the time that a reader has
+BODY_BYTES_MAX = 2 * 1024 * 1024  # more does not pass within the time that a reader has
 STORING_MAX = 8  # bodies on their way at once; more are not shared
 
 

@@ -1,4 +1,4 @@
-"""One-time login codes in this process: port `LoginCodes`."""
+"""One-time login codes in this process: `LoginCodes` of auth.py."""
 
 from __future__ import annotations
 

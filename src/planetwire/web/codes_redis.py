@@ -1,4 +1,4 @@
-"""One-time login codes that any web process takes, also after a restart of the one that offered: port `LoginCodes`."""
+"""One-time login codes that any web process takes, also after a restart: `LoginCodes` of auth.py."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class RedisCodes:
             await self._own.offer(code)
 
     async def take(self, code: str) -> bool:
-        """See the port."""
+        """See `LoginCodes`."""
         if await self._own.take(code):
             return True
         key = self._key(code)

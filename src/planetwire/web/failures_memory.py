@@ -1,4 +1,4 @@
-"""Wrong credentials per address, counted in this process: port `FailureBrake`."""
+"""Wrong credentials per address, counted in this process: `FailureBrake` of auth.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wrong credentials per address, counted over all web processes: port `FailureBrake`."""
+"""Wrong credentials per address, counted over all web processes: `FailureBrake` of auth.py."""
 
 from __future__ import annotations
 

@@ -1,0 +1,124 @@
+"""Changes as signed HTTP requests: port `DataChangeBus`. Headers and signature are those of Standard Webhooks.
+
+`webhook-signature: v1,<base64 of HMAC-SHA256 over "<id>.<timestamp>.<body>">`; whoever has the secret can tell that
+a request is ours, unchanged and recent.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+import httpx
+
+from planetwire import __version__
+from planetwire.errors import BusError, SetupError
+from planetwire.model import BusMessage
+from planetwire.ports import Clock
+
+TIMEOUT_S = 10.0
+CONNECTIONS_MAX = 8
+ANSWER_BYTES_MAX = 16 * 1024
+SHOWN_CHARACTERS = 200
+LATER = frozenset({408, 425, 429})  # of 4xx, those that speak of the moment and not of the message
+SECRET_PREFIX = "whsec_"
+
+
+def checked_address(text: str) -> str:
+    """The address. Raises SetupError: https only, http on this machine's loopback, no password in it."""
+    try:
+        parts = urlsplit(text)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise SetupError(f"PLANETWIRE_CHANGES_BUS: {error}") from error
+    if parts.scheme not in ("http", "https") or not host:
+        raise SetupError("PLANETWIRE_CHANGES_BUS: none, or the https:// address of a webhook")
+    if parts.username is not None or parts.password is not None:
+        raise SetupError("PLANETWIRE_CHANGES_BUS: no user or password in the address; requests are signed instead")
+    if parts.scheme == "http" and not _is_loopback(host):
+        raise SetupError("PLANETWIRE_CHANGES_BUS: http is for loopback only; use https")
+    return text
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
+    """`v1,…`. A secret that begins with `whsec_` is base64, as Standard Webhooks has it; any other is its text."""
+    key = secret.encode()
+    if secret.startswith(SECRET_PREFIX):
+        try:
+            key = base64.b64decode(secret.removeprefix(SECRET_PREFIX), validate=True)
+        except binascii.Error as error:
+            raise SetupError("PLANETWIRE_CHANGES_BUS_SECRET: what follows whsec_ is not base64") from error
+    digest = hmac.new(key, f"{message_id}.{timestamp}.".encode() + body, hashlib.sha256).digest()
+    return f"v1,{base64.b64encode(digest).decode()}"
+
+
+class WebhookBus:
+    """One POST a message. 2xx: taken. 3xx is not followed. Connections are kept; nothing is retried here."""
+
+    def __init__(
+        self, url: str, secret: str, clock: Clock, *, transport: httpx.AsyncBaseTransport | None = None
+    ) -> None:
+        signature(secret, "", 0, b"")  # an unusable secret stops the start
+        self._url = checked_address(url)
+        self._secret = secret
+        self._clock = clock
+        self._client = httpx.AsyncClient(
+            timeout=TIMEOUT_S,
+            limits=httpx.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_MAX),
+            headers={"User-Agent": f"planetwire/{__version__}", "Content-Type": "application/json"},
+            trust_env=not _is_loopback(urlsplit(url).hostname or ""),  # loopback never goes through a proxy
+            transport=transport,
+        )
+
+    async def send(self, message: BusMessage) -> None:
+        """See the port."""
+        timestamp = int(self._clock.now().timestamp())
+        headers = {
+            "webhook-id": message.id,
+            "webhook-timestamp": str(timestamp),
+            "webhook-signature": signature(self._secret, message.id, timestamp, message.body),
+            "planetwire-key": message.key,
+        }
+        try:
+            async with self._client.stream("POST", self._url, content=message.body, headers=headers) as response:
+                if response.is_success:
+                    await _read(response)  # to the end, so that the connection is good for the next one
+                    return
+                said = (await _read(response))[:SHOWN_CHARACTERS].decode("utf-8", "replace")
+        except httpx.HTTPError as error:
+            raise BusError(f"the webhook does not answer: {str(error) or type(error).__name__}") from error
+        raise BusError(
+            f"the webhook answered {response.status_code}: {said}",
+            refused=response.status_code < 500 and response.status_code not in LATER,
+            retry_after_s=_seconds(response.headers.get("retry-after")),
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections; may be called twice."""
+        await self._client.aclose()
+
+
+async def _read(response: httpx.Response) -> bytes:
+    """The beginning of an answer; one that does not end costs its connection."""
+    got = b""
+    async for chunk in response.aiter_raw():
+        got += chunk
+        if len(got) > ANSWER_BYTES_MAX:
+            break
+    return got
+
+
+def _seconds(header: str | None) -> float | None:
+    """Retry-After in seconds; a date is not read, back-off serves as well."""
+    return float(header) if header is not None and header.isascii() and header.isdigit() else None
