@@ -1,8 +1,4 @@
-"""The observation store on SQLite: history and patch event of a reading are one transaction.
-
-Revisions are drawn from AUTOINCREMENT's own counter under the write lock, so they rise in commit order, are never
-given out twice and never fall, whatever was pruned.
-"""
+"""The observation store on SQLite: history and patch event of a reading are one transaction."""
 
 from __future__ import annotations
 
@@ -18,23 +14,16 @@ from typing import Any
 
 import orjson
 
-from planetwire.facts.observation_group import UNTIMED_RETRY_MS
+from planetwire.facts.append_sqlite import HEADLINE, append_group
 from planetwire.facts.observation_wire import (
-    SCHEMA_TYPE,
-    SCHEMA_VERSION,
-    at_ms,
-    key_of,
     ms_of,
-    obs_time_text,
     stamp,
     time_of,
-    wire_body,
 )
 from planetwire.facts.writer_sqlite import Writer
 from planetwire.log import get_logger
 from planetwire.migrate import migrate_sqlite
 from planetwire.model import Appended, Json, LogEvent, ObservationPatch
-from planetwire.observing import HEADLINE_SERIES
 from planetwire.pool_sqlite import BUSY_TIMEOUT_S, ReadPool
 from planetwire.ports import Clock
 from planetwire.sql import queries_beside
@@ -51,7 +40,6 @@ PRUNE_EVERY_WRITES = 500
 PRUNE_CHUNK = 2_000  # events and keys that one transaction drops: four times what was written in between
 PRUNE_READINGS_CHUNK = 20_000  # readings: a patch with all its runways writes seventeen
 PRUNE_CHUNKS_MAX = 500  # of one explicit run, and of the one at the start
-HEADLINE = orjson.dumps(HEADLINE_SERIES).decode()
 
 
 class SqliteObservationStore:
@@ -71,7 +59,7 @@ class SqliteObservationStore:
         self.on_committed = on_committed
         self._clock = clock
         self._retention = timedelta(seconds=retention_s)
-        self._writer = Writer(path, busy_timeout_s=busy_timeout_s, on_committed=self._committed)
+        self._writer = Writer(path, self._append, busy_timeout_s=busy_timeout_s, on_committed=self._committed)
         self._reads = ReadPool(path)
         self._writes = 0
         self._pruned_at_s = clock.monotonic()
@@ -88,11 +76,13 @@ class SqliteObservationStore:
         """See the port. Patches of one call are one unit; calls that wait together share one flush to disk."""
         if not patches:
             return []
-        unit = functools.partial(_append, epoch=self.epoch, patches=patches)
-        appended = await self._writer.run(unit, weight=len(patches))
+        appended: Sequence[Appended] = await self._writer.append(patches)
         self._writes += len(patches)
         self._prune_when_due()
         return appended
+
+    def _append(self, connection: sqlite3.Connection, patches: Sequence[ObservationPatch]) -> Sequence[Appended]:
+        return append_group(connection, self.epoch, patches)
 
     def _committed(self, results: Sequence[Any]) -> None:
         events = [a.event for result in results if isinstance(result, list) for a in result if a.event is not None]
@@ -162,58 +152,6 @@ def _prepare(connection: sqlite3.Connection) -> str:
     connection.execute(Q.draw_epoch, ("".join(secrets.choice(EPOCH_ALPHABET) for _ in range(EPOCH_CHARS)),))
     epoch: str = connection.execute(Q.epoch).fetchone()[0]
     return epoch
-
-
-def _append(connection: sqlite3.Connection, *, epoch: str, patches: Sequence[ObservationPatch]) -> list[Appended]:
-    return [_append_one(connection, epoch, patch) for patch in patches]
-
-
-def _append_one(connection: sqlite3.Connection, epoch: str, patch: ObservationPatch) -> Appended:
-    key = key_of(patch)
-    known = connection.execute(Q.find_key, key).fetchone()
-    if known and (patch.obs_time is not None or patch.ts_ms - known[1] <= UNTIMED_RETRY_MS):
-        return Appended(known[0], True, None)
-    if patch.obs_time is None:
-        connection.execute(Q.forget_untimed, key[:3])
-    revision = connection.execute(Q.head).fetchone()[0] + 1
-    event = _add_event(connection, epoch, patch, revision)
-    connection.execute(Q.add_key, (*key, revision, patch.ts_ms))
-    _put_readings(connection, patch, revision)
-    return Appended(revision, False, event)
-
-
-def _add_event(connection: sqlite3.Connection, epoch: str, patch: ObservationPatch, revision: int) -> LogEvent:
-    previous = connection.execute(Q.previous_revision, {"city": patch.city}).fetchone()[0]
-    newest_ms = connection.execute(Q.newest_headline, (patch.city, HEADLINE)).fetchone()[0]
-    is_headline = any(series in HEADLINE_SERIES for series, _ in patch.points)
-    body = wire_body(patch, revision, previous, epoch, is_latest=is_headline and at_ms(patch) >= newest_ms)
-    created_at = time_of(patch.ts_ms)
-    connection.execute(
-        Q.add_event,
-        (
-            revision, SCHEMA_TYPE, SCHEMA_VERSION, patch.city, patch.source, obs_time_text(patch),
-            body, stamp(created_at), previous,
-        ),
-    )  # fmt: skip
-    return LogEvent(f"city:{patch.city}", revision, previous, body)
-
-
-def _put_readings(connection: sqlite3.Connection, patch: ObservationPatch, revision: int) -> None:
-    for series_key, temp_c in patch.points:
-        own = series_key == patch.payload["series_key"]
-        reading = {
-            "city": patch.city,
-            "series_key": series_key,
-            "source": patch.source,
-            "obs_time_ms": at_ms(patch),
-            "temp_c": temp_c,
-            "max_so_far_c": patch.payload.get("max_so_far") if own else None,
-            "station_code": patch.payload.get("station_code"),
-            "station_label": patch.payload.get("station_label"),
-            "revision": revision,
-        }
-        connection.execute(Q.put_reading, reading)
-        connection.execute(Q.put_latest, reading)
 
 
 def _prune_chunk(connection: sqlite3.Connection, *, now: datetime, retention: timedelta) -> int:

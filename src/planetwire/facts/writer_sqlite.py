@@ -11,6 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -23,6 +24,7 @@ from planetwire.pool_sqlite import connect
 log = get_logger()
 R = TypeVar("R")
 Work = Callable[[sqlite3.Connection], Any]
+Append = Callable[[sqlite3.Connection, Sequence[Any]], Sequence[Any]]  # one result an item
 
 GROUP_MAX = 200  # weight of one commit; a heavier unit is committed alone
 WAITING_MAX = 2_000  # units not yet committed; more are refused
@@ -32,9 +34,9 @@ CLOSE_TIMEOUT_S = 30.0
 
 @dataclass(slots=True)
 class _Unit:
-    work: Work
-    weight: int
     done: asyncio.Future[Any]
+    work: Work | None = None
+    items: Sequence[Any] = ()
     result: Any = None
     error: BaseException | None = None
 
@@ -42,8 +44,17 @@ class _Unit:
 class Writer:
     """Owns the only writing connection of a file. `on_committed` gets the results of each commit, on the loop."""
 
-    def __init__(self, path: Path, *, busy_timeout_s: float, on_committed: Callable[[Sequence[Any]], None]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        append: Append,
+        *,
+        busy_timeout_s: float,
+        on_committed: Callable[[Sequence[Any]], None],
+    ) -> None:
+        """`append` is given the items of all units that wait together."""
         self._path = path
+        self._append = append
         self._busy_timeout_s = busy_timeout_s
         self._on_committed = on_committed
         self._queue: SimpleQueue[_Unit | None] = SimpleQueue()
@@ -74,24 +85,36 @@ class Writer:
         self._connection = connection
         return result
 
-    async def run(self, work: Callable[[sqlite3.Connection], R], *, weight: int = 1) -> R:
+    async def run(self, work: Callable[[sqlite3.Connection], R]) -> R:
         """What `work` returned, once it is on disk. Cancelling the wait does not undo the work.
 
         Raises LogWriteFailed when SQLite refused (nothing stored, or unknown after 30 s), BackendError
         `overloaded` or after `aclose`.
         """
+        result: R = await self._write(_Unit(self._future(), work))
+        return result
+
+    async def append(self, items: Sequence[Any]) -> Sequence[Any]:
+        """What the store's `append` returned for these items; otherwise as `run`."""
+        results: Sequence[Any] = await self._write(_Unit(self._future(), items=items))
+        return results
+
+    def _future(self) -> asyncio.Future[Any]:
         if self._closed or self._loop is None:
             raise BackendError("the observation store is closed")
         if self._waiting >= WAITING_MAX:
             raise BackendError("too many writes are waiting", code="overloaded")
-        unit = _Unit(work, weight, self._loop.create_future())
+        return self._loop.create_future()
+
+    async def _write(self, unit: _Unit) -> Any:
+        assert self._loop is not None
         self._waiting += 1
         self._queue.put(unit)
+        patience = self._loop.call_later(WRITE_TIMEOUT_S, _give_up, unit.done)
         try:
-            result: R = await asyncio.wait_for(unit.done, WRITE_TIMEOUT_S)
-        except TimeoutError as error:
-            raise LogWriteFailed(f"the disk did not answer within {WRITE_TIMEOUT_S:.0f} s") from error
-        return result
+            return await unit.done
+        finally:
+            patience.cancel()
 
     async def aclose(self) -> None:
         """Commit what was accepted, then close. Twice is the same as once."""
@@ -125,26 +148,42 @@ class Writer:
             if unit is None:
                 return units, False
             units.append(unit)
-            weight += unit.weight
+            weight += len(unit.items) or 1
         return units, True
 
     def _commit(self, units: list[_Unit]) -> None:
         try:
             connection = self._connected()
             connection.execute("begin immediate")
-            for unit in units:
-                self._apply(connection, unit)
+            self._apply(connection, units)
             failpoint("observations.commit.before")
             connection.execute("commit")
             failpoint("observations.commit.after")
         except sqlite3.Error as error:
             self._abandon(units, error)
 
-    def _apply(self, connection: sqlite3.Connection, unit: _Unit) -> None:
-        """One unit in a savepoint: its own mistake is its own; trouble with the file is everybody's."""
+    def _apply(self, connection: sqlite3.Connection, units: list[_Unit]) -> None:
+        """All together; when that fails, each by itself: its own mistake is its own, the file's is everybody's."""
+        try:
+            self._together(connection, units)
+        except sqlite3.OperationalError:
+            raise
+        except Exception:
+            connection.execute("rollback")
+            connection.execute("begin immediate")
+            for unit in units:
+                self._alone(connection, unit)
+
+    def _together(self, connection: sqlite3.Connection, units: list[_Unit]) -> None:
+        items = [item for unit in units for item in unit.items]
+        results = iter(self._append(connection, items) if items else ())
+        for unit in units:
+            unit.result = list(islice(results, len(unit.items))) if unit.work is None else unit.work(connection)
+
+    def _alone(self, connection: sqlite3.Connection, unit: _Unit) -> None:
         connection.execute("savepoint unit")
         try:
-            unit.result = unit.work(connection)
+            self._together(connection, [unit])
         except sqlite3.OperationalError:
             raise
         except Exception as error:
@@ -195,3 +234,8 @@ class Writer:
                 unit.done.set_result(unit.result)
             else:
                 unit.done.set_exception(unit.error)
+
+
+def _give_up(done: asyncio.Future[Any]) -> None:
+    if not done.done():
+        done.set_exception(LogWriteFailed(f"the disk did not answer within {WRITE_TIMEOUT_S:.0f} s"))
