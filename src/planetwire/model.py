@@ -283,7 +283,10 @@ class Action(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One outbox row: one statement's effect on one table and source (None = every source of the table)."""
+    """One outbox row: one statement's effect on one table and source (None = every source of the table).
+
+    Or several of one table, operation and source, added up: then `ids` names them all, `id` the first.
+    """
 
     id: int
     table_name: str
@@ -293,6 +296,7 @@ class Change:
     row_ids: Sequence[str] | None
     occurred_at: datetime
     attempts: int = 0
+    ids: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)

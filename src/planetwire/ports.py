@@ -406,9 +406,12 @@ class ChangeLog(Protocol):
         """Give leadership up, if still held."""
 
     async def pending(
-        self, limit: int, *, held: Sequence[int] = (), held_hints: Sequence[int] = ()
+        self, limit: int, *, held: Sequence[int] = (), held_hints: Sequence[int] = (), singly: bool = False
     ) -> tuple[Sequence[Change], Sequence[Hint]]:
-        """Unconsumed rows that are due and not `held`, oldest first. Not `id > last`: ids are not commit order."""
+        """Unconsumed rows that are due and not `held`, oldest first. Not `id > last`: ids are not commit order.
+
+        Rows that differ in their numbers only come added up, unless asked for `singly`.
+        """
 
     async def publish(
         self,

@@ -31,6 +31,7 @@ ERROR_TEXT_MAX = 500
 LAG_ROWS_MAX = 100_000  # the backlog is counted no further
 PAIRS_MAX = 100
 ACQUIRE_S = 5.0
+IDS_MAX = 500  # ids of rows in one read; with more, browsers load the layer anyway
 # What one bad row can cause. Anything else (disk full, shutdown, deadlock) passes by itself or concerns all rows.
 ROW_ERRORS = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, asyncpg.RaiseError)
 
@@ -82,11 +83,11 @@ class PostgresChangeLog:
             await connection.execute(Q.resign, holder, term)
 
     async def pending(
-        self, limit: int, *, held: Sequence[int] = (), held_hints: Sequence[int] = ()
+        self, limit: int, *, held: Sequence[int] = (), held_hints: Sequence[int] = (), singly: bool = False
     ) -> tuple[Sequence[Change], Sequence[Hint]]:
-        """Unconsumed rows that are due and not held, oldest first; at most `limit` of each."""
+        """Unconsumed rows that are due and not held, oldest first; at most `limit` of each. See the port."""
         async with _connected(self._pool) as connection:
-            changes = await connection.fetch(Q.pending_changes, limit, held)
+            changes = await connection.fetch(Q.pending_changes, limit, held, singly, IDS_MAX)
             hints = await connection.fetch(Q.pending_hints, limit, held_hints)
         return [_change(row) for row in changes], [_hint(row) for row in hints]
 
@@ -185,6 +186,7 @@ def _change(row: asyncpg.Record) -> Change:
         row_ids=row["row_ids"],
         occurred_at=row["occurred_at"],
         attempts=row["attempts"],
+        ids=row["ids"],
     )
 
 

@@ -14,13 +14,31 @@ where leader_holder = $1 and leader_term = $2;
 
 -- name: pending_changes
 -- `not in` is a hashed filter: it keeps the index order whatever is held, where a join would sort the backlog.
-select id, table_name, operation, source, records_processed, row_ids, occurred_at, attempts
-from earth_data_change_events
-where consumed_at is null
-  and (next_attempt_at is null or next_attempt_at <= clock_timestamp())
-  and id not in (select unnest($2::bigint[]))
-order by id
-limit $1;
+-- Rows that differ in their numbers only are added up. Alone stay: what failed before, so that a bad row is found, and
+-- rows with ids, as long as these are few enough to be told to browsers.
+with due as (
+    select id, table_name, operation, source, records_processed, row_ids, occurred_at, attempts
+    from earth_data_change_events
+    where consumed_at is null
+      and (next_attempt_at is null or next_attempt_at <= clock_timestamp())
+      and id not in (select unnest($2::bigint[]))
+    order by id
+    limit $1
+), told as (
+    select coalesce(sum(case jsonb_typeof(row_ids) when 'array' then jsonb_array_length(row_ids) end), 0) <= $4 as ids
+    from due
+    where row_ids is not null
+), marked as (
+    select due.*, case when $3 or attempts > 0 or (row_ids is not null and told.ids) then id end as alone
+    from due, told
+)
+select min(id) as id, table_name, operation, source,
+    least(sum(records_processed), 9223372036854775807)::bigint as records_processed,
+    case when alone is not null then (array_agg(row_ids))[1] end as row_ids,
+    max(occurred_at) as occurred_at, max(attempts) as attempts, array_agg(id) as ids
+from marked
+group by table_name, operation, source, alone
+order by id;
 
 -- name: pending_hints
 select id, layer, source, action, created_at

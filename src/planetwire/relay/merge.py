@@ -59,7 +59,7 @@ def merge_all(effects: Sequence[Routed]) -> Merged:
         tally = Tally(effect.records, effect.occurred_at)
         tallies[kind] = tallies[kind].plus(tally) if kind in tallies else tally
         rows.update(dict.fromkeys(effect.row_ids, effect.operation is not Operation.DELETE))
-    return Merged(effects[0].layer, tallies, rows, len(effects))
+    return Merged(effects[0].layer, tallies, rows, sum(effect.rows for effect in effects))
 
 
 def strategy_of(merged: Merged) -> Strategy:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 
 from planetwire.errors import BackendError, LeaseLost
@@ -25,8 +25,10 @@ from planetwire.settings import RelaySettings
 
 log = get_logger()
 
-READ_ROWS = 2_000  # rows read at once
+READ_ROWS = 10_000  # rows read at once, added up by the database …
+READ_ROWS_SINGLY = 2_000  # … or one by one
 READS_MAX = 10  # reads in a row before what is due goes out
+SINGLY_S = 5.0  # how long rows are read one by one after some that were added up had been refused
 RENEWALS_PER_TTL = 3
 STANDBY_LOOKS_S = 1.0  # a standby asks more often than a leader renews, so that a term is not vacant for long
 RETRY_S = 0.5  # wait after the database failed …
@@ -65,6 +67,8 @@ class Relay:
         self._gate = Gate()
         self._skipped: dict[int, str] = {}
         self._idle_hints: list[int] = []
+        self._members: dict[int, Sequence[int]] = {}
+        self._singly_until = float("-inf")
         self._unmapped: set[tuple[str, str | None]] = set()
         self._renew_at = float("-inf")
         self._polled = 0
@@ -136,6 +140,7 @@ class Relay:
         self._gate.forget()
         self._skipped.clear()
         self._idle_hints.clear()
+        self._members.clear()
 
     async def _resign(self) -> None:
         term, self.term = self.term, None
@@ -149,16 +154,21 @@ class Relay:
     async def _read(self) -> None:
         """Hold every pending row there is room for."""
         total = 0
+        singly = self._clock.monotonic() < self._singly_until
         for _ in range(READS_MAX):
-            limit = min(READ_ROWS, self._throttle.room)
-            if limit == 0:
+            limit = min(READ_ROWS_SINGLY if singly else READ_ROWS, self._throttle.room - len(self._skipped))
+            if limit <= 0:
                 break
             changes, hints = await self._changelog.pending(
-                limit, held=[*self._held("change"), *self._skipped], held_hints=[*self._held("hint"), *self._idle_hints]
+                limit,
+                held=[*self._all(self._held("change")), *self._skipped],
+                held_hints=[*self._held("hint"), *self._idle_hints],
+                singly=singly,
             )
-            total += len(changes) + len(hints)
+            rows = sum(max(1, len(change.ids)) for change in changes)
+            total += rows + len(hints)
             await self._hold(changes, hints)
-            if max(len(changes), len(hints)) < limit:
+            if max(rows, len(hints)) < limit:
                 break
         self._gate.note(total, self._clock.monotonic())
         self._log_polled(total)
@@ -166,13 +176,19 @@ class Relay:
     def _held(self, kind: str) -> Sequence[int]:
         return [number for held, number in self._throttle.keys if held == kind]
 
+    def _all(self, numbers: Iterable[int]) -> list[int]:
+        """The rows behind these changes."""
+        return [row for number in numbers for row in self._members.get(number, (number,))]
+
     async def _hold(self, changes: Sequence[Change], hints: Sequence[Hint]) -> None:
         for change in changes:
             try:
                 effects = route(change, self._registry)
             except Exception as error:  # a row that cannot be understood is put off alone, whatever is wrong with it
-                await self._defer([("change", change.id)], error)
+                await self._defer([("change", change.id)], error, change.ids)
                 continue
+            if len(change.ids) > 1 and effects:
+                self._members[change.id] = change.ids
             self._throttle.add(effects)
             if not effects:
                 self._skip(change)
@@ -183,7 +199,7 @@ class Relay:
                 self._idle_hints.append(hint.id)
 
     def _skip(self, change: Change) -> None:
-        self._skipped[change.id] = NO_ADAPTER
+        self._skipped |= dict.fromkeys(change.ids or (change.id,), NO_ADAPTER)
         pair = (change.table_name, change.source)
         if pair not in self._unmapped and len(self._unmapped) < PAIRS_MAX:
             self._unmapped.add(pair)
@@ -218,7 +234,9 @@ class Relay:
                 raise
             except Exception as error:
                 refusals += 1
-                if len(part) == 1 or refusals > REFUSALS_MAX:
+                if len(part) == 1 and part[0].rows > 1:
+                    self._take_apart(part[0].key)
+                elif len(part) == 1 or refusals > REFUSALS_MAX:
                     await self._defer([effect.key for effect in part], error)
                 else:
                     middle = len(part) // 2
@@ -228,13 +246,14 @@ class Relay:
         """One event for each batch (the effects of one layer), and the rows that are done with it, in one commit."""
         events = [event_of(merge_all(effects)) for effects in batches]
         settled = self._throttle.settled(effect for effects in batches for effect in effects)
+        changes = [number for kind, number in settled if kind == "change"]
         for event in events:
             await self._invalidate(event.layer)
         failpoint("relay.before_publish")
         published = await self._changelog.publish(
             self.term or 0,
             events,
-            consumed=[number for kind, number in settled if kind == "change"],
+            consumed=self._all(changes),
             hints=[*(number for kind, number in settled if kind == "hint"), *self._idle_hints],
             skipped=dict(self._skipped),
         )
@@ -242,16 +261,29 @@ class Relay:
         self._skipped.clear()
         self._idle_hints.clear()
         self._throttle.sent([effect for effects in batches for effect in effects], self._clock.monotonic())
+        self._forget_members(changes)
         if published:
             self._on_published(published)
             _log_broadcast(events, published)
 
-    async def _defer(self, keys: Sequence[Key], error: Exception) -> None:
+    async def _defer(self, keys: Sequence[Key], error: Exception, ids: Sequence[int] = ()) -> None:
+        """`ids`: the rows, where they are not held."""
         log.warning("earth.db_changes.deferred", rows=keys, error=repr(error))
         changes = [number for kind, number in keys if kind == "change"]
         hints = [number for kind, number in keys if kind == "hint"]
-        await self._changelog.defer(changes, repr(error), hints=hints)
+        await self._changelog.defer(ids or self._all(changes), repr(error), hints=hints)
         self._throttle.drop(keys)
+        self._forget_members(changes)
+
+    def _take_apart(self, key: Key) -> None:
+        """Rows that were added up hold one at fault: they are read again, one by one."""
+        self._singly_until = self._clock.monotonic() + SINGLY_S
+        self._throttle.drop([key])
+        self._forget_members([key[1]])
+
+    def _forget_members(self, changes: Iterable[int]) -> None:
+        for number in changes:
+            self._members.pop(number, None)
 
     # --- waiting
 
@@ -275,7 +307,7 @@ class Relay:
         self._polled += found
         now = self._clock.monotonic()
         if self._polled and now - self._polled_logged_at >= POLLED_LOG_S:
-            log.info("earth.db_changes.outbox_polled", rows=self._polled, held=sum(1 for _ in self._throttle.keys))
+            log.info("earth.db_changes.outbox_polled", rows=self._polled, held=self._throttle.rows)
             self._polled, self._polled_logged_at = 0, now
 
 

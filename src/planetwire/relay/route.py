@@ -18,7 +18,9 @@ Key = tuple[Literal["change", "hint"], int]
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """The effect of one row on one layer. `key` names the row, so that it can be marked when all is published."""
+    """The effect of a row on one layer, or of `rows` that were added up. `key` names it, so that it can be marked when
+    all is published.
+    """
 
     key: Key
     layer: str
@@ -30,6 +32,7 @@ class Routed:
     records: int
     occurred_at: datetime
     row_ids: tuple[str, ...] = ()
+    rows: int = 1
 
 
 def route(change: Change, registry: LayerRegistry) -> Sequence[Routed]:
@@ -51,6 +54,7 @@ def _routed(change: Change, adapter: LayerAdapter) -> Routed:
         records=change.records_processed,
         occurred_at=change.occurred_at,
         row_ids=ids if strategy is Strategy.DELTA else (),
+        rows=max(1, len(change.ids)),
     )
 
 

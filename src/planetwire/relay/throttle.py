@@ -13,7 +13,7 @@ from planetwire.ports import LayerRegistry
 from planetwire.relay.merge import STRENGTH
 from planetwire.relay.route import Key, Routed
 
-LAYER_FULL = 5_000  # held rows of a layer at which its own longer spacing no longer counts
+LAYER_FULL = 5_000  # held effects on a layer at which its own longer spacing no longer counts
 HELD_MAX = 20_000  # held rows in all at which reading pauses; a window later there is room again
 
 
@@ -27,12 +27,14 @@ class Throttle:
         self._strongest: dict[str, Strategy] = {}
         self._spoke_at: dict[str, float] = {}
         self._waiting: dict[Key, set[str]] = {}
+        self._rows: dict[Key, int] = {}
 
     def add(self, effects: Iterable[Routed]) -> None:
         """Hold the effects of one row."""
         for effect in effects:
             self._held.setdefault(effect.layer, []).append(effect)
             self._waiting.setdefault(effect.key, set()).add(effect.layer)
+            self._rows[effect.key] = effect.rows
             before = self._strongest.setdefault(effect.layer, effect.strategy)
             self._strongest[effect.layer] = max(before, effect.strategy, key=STRENGTH.__getitem__)
 
@@ -44,7 +46,12 @@ class Throttle:
     @property
     def room(self) -> int:
         """How many more rows may be held."""
-        return max(0, HELD_MAX - len(self._waiting))
+        return max(0, HELD_MAX - self.rows)
+
+    @property
+    def rows(self) -> int:
+        """How many rows are held."""
+        return sum(self._rows.values())
 
     def due_at(self, layer: str) -> float:
         """When the layer's held effects go out; -inf for a layer that never spoke."""
@@ -93,7 +100,7 @@ class Throttle:
         if waiting is not None:
             waiting.discard(layer)
             if not waiting:
-                del self._waiting[key]
+                del self._waiting[key], self._rows[key]
 
     def drop(self, keys: Iterable[Key]) -> None:
         """Let rows go unpublished, for every layer: they were put off and will be read again."""
@@ -102,9 +109,11 @@ class Throttle:
             self._keep(layer, [effect for effect in self._held[layer] if effect.key not in going])
         for key in going:
             self._waiting.pop(key, None)
+            self._rows.pop(key, None)
 
     def forget(self) -> None:
         """Drop everything held: the rows are still pending in the database and will be read again."""
         self._held.clear()
         self._strongest.clear()
         self._waiting.clear()
+        self._rows.clear()
