@@ -94,7 +94,13 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = Field(
         None, description="Optional: what several web processes share – snapshots, failed sign-ins, login codes."
     )
-    bus: Literal["memory", "postgres", "redis"] = Field("memory", description="Carrier between web processes.")
+    bus: Literal["memory", "postgres", "redis"] = Field(
+        "memory", description="What joins several web processes; memory is one alone."
+    )
+    bus_required: bool = Field(
+        False, description="While the bus is away: true refuses observations (503), false delivers within 1 s."
+    )
+    web_workers: int = Field(1, ge=1, le=64, description="Web processes of `up`, on one port; several need a bus.")
     changes_bus: str = Field(
         "none", description="none, or the https:// address of a webhook that gets every change of a layer."
     )

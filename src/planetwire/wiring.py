@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from fastapi import APIRouter, FastAPI
@@ -26,7 +25,6 @@ from planetwire.errors import InputError, PlanetwireError, SetupError
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
-from planetwire.facts.observations_sqlite import SqliteObservationStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.facts.stations import StationBridge
 from planetwire.facts.stations_postgres import PostgresStations
@@ -58,9 +56,9 @@ from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
 from planetwire.settings import Settings
 from planetwire.sharing import open_shared
+from planetwire.storing import check_sharing, open_observations
 from planetwire.stream.hub import Hub
 from planetwire.stream.log_postgres import PostgresEventLog
-from planetwire.stream.log_sqlite import SqliteEventLog
 from planetwire.stream.tail import Tail
 from planetwire.web import app as web_app
 from planetwire.web import frames, halves, health, ingest, jobs, session, sources, sse_route, terminal, visualization
@@ -124,11 +122,7 @@ class Web(Parts):
 
 def check_supported(settings: Settings) -> None:
     """Raises SetupError for a setting whose backend this version does not have, rather than ignoring it."""
-    location = settings.observations_location
-    if not location.startswith("sqlite:///"):
-        raise SetupError("PLANETWIRE_OBSERVATIONS_URL: this version keeps observations in sqlite:///… only")
-    if settings.bus != "memory":
-        raise SetupError(f"PLANETWIRE_BUS={settings.bus}: this version has the bus `memory` only (one web process)")
+    check_sharing(settings)
     check_changes_bus(settings)
     known = {*fact_feeds(), *observation_feeds()}
     for source in settings.feeds:
@@ -157,7 +151,7 @@ async def open_web(
         else:
             web.routers.append(halves.router("earth"))
         if settings.terminal:
-            await _open_terminal(web, stack, settings, guard, limits, pool)
+            await _open_terminal(web, stack, settings, guard, limits, pool, dsn)
         else:
             web.routers.append(halves.router("terminal"))
         web.routers.append(await _sources(settings, pool, guard))
@@ -253,38 +247,38 @@ def _relay(
 
 
 async def _open_terminal(
-    web: Web, stack: AsyncExitStack, settings: Settings, guard: Guard, limits: ConnectionLimits, pool: Pool | None
+    web: Web,
+    stack: AsyncExitStack,
+    settings: Settings,
+    guard: Guard,
+    limits: ConnectionLimits,
+    pool: Pool | None,
+    dsn: str | None,
 ) -> None:
     clock = SystemClock()
-    path = Path(settings.observations_location.removeprefix("sqlite:///"))
-    store = SqliteObservationStore(path, clock, retention_s=settings.patch_event_retention_hours * 3600)
-    await store.start()
-    stack.push_async_callback(store.aclose)
-    event_log = SqliteEventLog(path)
-    await event_log.start()
-    stack.push_async_callback(event_log.aclose)
+    observations = await open_observations(stack, settings, dsn)
+    store, event_log = observations.store, observations.log
     hub = Hub(event_log, encode=frames.sse_encoder(event_log.epoch), clock=clock, stall_s=settings.stream.stall_s)
-    await hub.start()
     stack.push_async_callback(hub.aclose)
-    store.on_committed = hub.publish
     endpoint = SseEndpoint(
         hub, resolve_city=_city_key, guard=guard, limits=limits, clock=clock, settings=settings.stream
     )
     web.protocol = make_protocol(endpoint)
     web.routers += [
         sse_route.router(endpoint),
-        ingest.router(Ingest(store, clock).accept, guard),
+        ingest.router(Ingest(store, clock, admit=observations.admit).accept, guard),
         terminal.router(store, event_log, clock, guard),
     ]
     web.loops |= {"terminal-hub": hub.run, "streams": endpoint.run}
     web.before_end.append(_soon(endpoint.drain))
-    web.checks["observations"] = lambda: _answers(event_log.head)
+    web.checks |= {"observations": lambda: _answers(event_log.head), "bus": observations.joined}
     expose("terminal", hub)
+    publish: Callable[[Sequence[Any]], None] = hub.publish
     if pool is not None:  # the weather half on the globe, where both halves run
         stations = PostgresStations(pool, PostgresFactStore(pool, Projection(EarthLayerAdapterRegistry().derivers)))
         bridge = StationBridge(event_log, store, stations, clock)
-        store.on_committed = bridge.after(hub.publish)
-        web.loops["stations"] = bridge.run
+        publish, web.loops["stations"] = bridge.after(hub.publish), bridge.run
+    web.loops |= await observations.feed(hub, publish)
 
 
 def _city_key(name: str) -> str | None:

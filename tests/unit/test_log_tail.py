@@ -6,8 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
+import pytest
+
 from fakes import MemoryEventLog
 from planetwire.clock import SystemClock
+from planetwire.errors import BackendError
 from planetwire.model import LogEvent
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.stream.tail import PAGE_EVENTS, Tail
@@ -116,3 +119,18 @@ async def test_rings_between_two_waits_collapse_and_are_not_lost() -> None:
     bell.ring()
     assert await bell.wait(10)
     assert not await bell.wait(0)
+
+
+async def test_what_the_log_has_pruned_cannot_be_handed_on() -> None:
+    """Q2: the process has to begin anew, so that its clients come back and are told; never a silent gap."""
+    log, out = MemoryEventLog(), Out()
+    tail, _ = made(log, out)
+    await tail.step()
+
+    async def pruned(*wanted: object) -> Sequence[LogEvent]:
+        raise BackendError("events after the cursor were pruned", code="replay_window_exceeded")
+
+    log.page = pruned  # type: ignore[method-assign]
+    with pytest.raises(BackendError):
+        await tail.run()
+    assert out.revisions == []

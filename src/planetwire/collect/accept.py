@@ -7,7 +7,7 @@ on disk.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 import orjson
@@ -27,15 +27,18 @@ INLINE_MAX = 16  # more patches at once are read in a thread, so that the loop i
 class Ingest:
     """The way into the observation store, for the HTTP route and for feeds of this process."""
 
-    def __init__(self, store: ObservationStore, clock: Clock) -> None:
+    def __init__(self, store: ObservationStore, clock: Clock, *, admit: Callable[[], None] = lambda: None) -> None:
+        """`admit` raises BackendError while nothing may be taken."""
         self._store = store
         self._clock = clock
+        self._admit = admit
 
     async def accept(self, raws: Sequence[object]) -> Sequence[Json]:
         """One result a patch, in order: `{revision, duplicate}`, or `{code, error}` when it was refused.
 
         The good ones are stored together, all or none. Raises BackendError; then nothing was stored or sent.
         """
+        self._admit()
         now = self._clock.now()
         if len(raws) > INLINE_MAX:
             read = await asyncio.to_thread(_read_all, raws, now)

@@ -1,6 +1,7 @@
 """Follows a log from its head and hands every event on, in revision order, once.
 
-A ring only saves waiting: without any, the log is looked at each second.
+A ring only saves waiting: without any, the log is looked at each second. What the log no longer has cannot be handed
+on: then the process has to begin anew, and its clients, on coming back, are told to fetch a snapshot.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from planetwire.errors import BackendError
 from planetwire.log import get_logger
-from planetwire.model import LogEvent
+from planetwire.model import LogEvent, ResyncReason
 from planetwire.ports import Clock, EventLog, Wakeup
 
 log = get_logger()
@@ -43,13 +44,18 @@ class Tail:
         self._before = before
 
     async def run(self) -> None:
-        """Until cancelled. A log that cannot be read is tried again, and nothing is skipped then."""
+        """Until cancelled. A log that cannot be read is tried again, and nothing is skipped then.
+
+        Raises BackendError `replay_window_exceeded` when events that were not handed on are pruned already.
+        """
         retry_s = RETRY_S
         while True:
             try:
                 await self.step()
                 retry_s = RETRY_S
             except BackendError as error:
+                if error.code == ResyncReason.REPLAY_WINDOW_EXCEEDED:
+                    raise
                 log.warning("stream.tail.failed", error=error.message, position=self.position)
                 await self._clock.sleep(retry_s)
                 retry_s = min(retry_s * 2, RETRY_MAX_S)

