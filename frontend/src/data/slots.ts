@@ -1,5 +1,6 @@
 /** What the visitor arranged on the Terminal page; kept in the browser, and never trusted when read back. */
 import { createStore, type StoreApi } from "zustand/vanilla";
+import { readThresholds, type Threshold } from "./threshold";
 
 export const LAYOUTS = [1, 4, 9] as const;
 export type Layout = (typeof LAYOUTS)[number];
@@ -32,6 +33,8 @@ export interface Arrangement {
   unit: UnitChoice;
   /** Curves switched by hand: city, then series id. */
   chosen: Readonly<Record<string, Readonly<Record<string, boolean>>>>;
+  /** Lines by city; a city without any is not in it. */
+  thresholds: Readonly<Record<string, readonly Threshold[]>>;
 }
 
 export const DEFAULTS: Arrangement = {
@@ -41,6 +44,7 @@ export const DEFAULTS: Arrangement = {
   window: "day",
   unit: "auto",
   chosen: {},
+  thresholds: {},
 };
 
 function oneOf<T>(value: unknown, allowed: readonly T[], otherwise: T): T {
@@ -68,6 +72,12 @@ function readChosen(value: unknown): Arrangement["chosen"] {
   return Object.fromEntries(cities.map(([city, ids]) => [city, flags(ids) as Record<string, boolean>]));
 }
 
+function readAllThresholds(value: unknown): Arrangement["thresholds"] {
+  const cities = isRecord(value) ? Object.entries(value).slice(0, 100) : [];
+  const read = cities.map(([city, each]) => [city, readThresholds(each)] as const);
+  return Object.fromEntries(read.filter(([, lines]) => lines.length > 0));
+}
+
 /** Reads what was kept; each part that is missing or broken falls back by itself. */
 export function parseArrangement(text: string | null): Arrangement {
   let raw: unknown = null;
@@ -85,6 +95,7 @@ export function parseArrangement(text: string | null): Arrangement {
     window: oneOf(raw.window, WINDOWS, DEFAULTS.window),
     unit: oneOf(raw.unit, UNITS, DEFAULTS.unit),
     chosen: readChosen(raw.chosen),
+    thresholds: readAllThresholds(raw.thresholds),
   };
 }
 
@@ -95,6 +106,11 @@ export function withCity(arrangement: Arrangement, place: number, city: string |
   if (elsewhere >= 0) slots[elsewhere] = slots[place] ?? null;
   slots[place] = city;
   return { ...arrangement, slots, active: place };
+}
+
+export function withThresholds(kept: Arrangement, city: string, lines: readonly Threshold[]): Arrangement {
+  const { [city]: _, ...others } = kept.thresholds;
+  return { ...kept, thresholds: lines.length === 0 ? others : { ...others, [city]: lines } };
 }
 
 /** The places on screen: all of the layout, or the active one alone where there is room for one. */

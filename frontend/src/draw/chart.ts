@@ -1,10 +1,12 @@
 /**
- * One live chart: curves over a window of the city's time, with its high and the present moment marked.
+ * One live chart: curves over a window of the city's time, with its high, the present moment and set lines marked.
  *
  * Invariant: a patch never moves what somebody zoomed to, and never brings back a curve that was switched off.
  */
 import uPlot from "uplot";
 import type { Columns } from "../data/series";
+import { type ChartLine, drawHigh, drawLines, drawNow } from "./chart_marks";
+import { LineDrag } from "./line_drag";
 import { AXIS_FONT, INK, type Stroke } from "./palette";
 import { axisSplits, axisStep_min, tickText } from "./time_axis";
 import { shown, type Unit, valueRange } from "./unit";
@@ -27,6 +29,7 @@ export interface ChartModel {
   window: readonly [from_ms: number, to_ms: number];
   now_ms: number;
   high: { observed_ms: number | null; temp_c: number } | null;
+  lines: readonly ChartLine[];
 }
 
 /** What lies under the pointer: values in °C by curve id, where there are any. */
@@ -39,6 +42,8 @@ export interface ChartOptions {
   /** Charts of the same key share the pointer's instant. */
   sync_key: string;
   onPoint: (pointed: Pointed | null) => void;
+  /** Somebody moved the line of this index. */
+  onLineMoved: (index: number, temp_c: number) => void;
 }
 
 const LABEL_PX = 58;
@@ -56,6 +61,7 @@ export class CityChart {
   readonly #parent: HTMLElement;
   readonly #options: ChartOptions;
   readonly #observer: ResizeObserver;
+  readonly #drag: LineDrag;
   #plot: uPlot | null = null;
   #shape = "";
   #model: ChartModel | null = null;
@@ -67,6 +73,11 @@ export class CityChart {
     this.#options = options;
     this.#observer = new ResizeObserver(() => this.#resize());
     this.#observer.observe(parent);
+    this.#drag = new LineDrag({
+      model: () => this.#model,
+      redraw: () => this.#plot?.redraw(false),
+      onMoved: options.onLineMoved,
+    });
   }
 
   update(model: ChartModel): void {
@@ -80,7 +91,13 @@ export class CityChart {
     else this.#refresh(this.#plot, model);
   }
 
+  /** What is drawn now, in the screen's pixels; null while there is no room for it. */
+  get canvas(): HTMLCanvasElement | null {
+    return this.#plot?.ctx.canvas ?? null;
+  }
+
   destroy(): void {
+    this.#drag.end();
     this.#observer.disconnect();
     this.#plot?.destroy();
     this.#plot = null;
@@ -140,9 +157,11 @@ export class CityChart {
       scales: {
         x: { time: false },
         // Zoomed in, the curve alone decides: the high may lie far outside.
-        y: { range: (_, min, max) => valueRange(min, max, this.#zoomed ? null : this.#highShown(), model.unit) },
+        y: { range: (_, min, max) => this.#range(min, max, model.unit) },
       },
-      axes: axes(model),
+      axes: axes(model, (texts) => {
+        this.#parent.dataset.ticks = texts.join("|");
+      }),
       series: [{}, ...model.curves.map(seriesOptions)],
       cursor: this.#cursor(),
       hooks: {
@@ -151,6 +170,12 @@ export class CityChart {
         setSelect: [(plot) => this.#selected(plot)],
       },
     };
+  }
+
+  #range(min: number | null, max: number | null, unit: Unit): [number, number] {
+    if (this.#zoomed) return valueRange(min, max, null, unit);
+    const lines = this.#model?.lines.map(({ temp_c }) => shown(temp_c, unit)) ?? [];
+    return valueRange(min, max, this.#highShown(), unit, lines);
   }
 
   #selected(plot: uPlot): void {
@@ -165,7 +190,14 @@ export class CityChart {
       points: { size: 6 },
       // Holes are shown as holes, not as the nearest reading; the gaps of other curves' times are passed over.
       hover: { skip: [undefined], prox: (plot, series) => this.#reach_px(plot, series) },
-      bind: { dblclick: () => () => this.#resetZoom() },
+      bind: {
+        dblclick: () => () => this.#resetZoom(),
+        mousedown: (plot, _, handler) => (event) => (this.#drag.press(plot, event) ? null : handler(event)),
+        mousemove: (plot, _, handler) => (event) => {
+          plot.over.style.cursor = this.#drag.isDragging || this.#drag.near(plot, event) >= 0 ? "ns-resize" : "";
+          return handler(event);
+        },
+      },
       sync: {
         key: this.#options.sync_key,
         setSeries: false,
@@ -211,11 +243,12 @@ export class CityChart {
     drawNow(plot, model.now_ms);
     const high = this.#highShown();
     if (model.high && high !== null) drawHigh(plot, high, model.high.observed_ms);
+    drawLines(plot, this.#drag.lines(model.lines), model.unit);
     ctx.restore();
   }
 }
 
-function axes(model: ChartModel): uPlot.Axis[] {
+function axes(model: ChartModel, onTicks: (texts: readonly string[]) => void): uPlot.Axis[] {
   const common = { stroke: INK.axis, font: AXIS_FONT, grid: { stroke: INK.grid, width: 1 }, ticks: { show: false } };
   return [
     {
@@ -223,7 +256,11 @@ function axes(model: ChartModel): uPlot.Axis[] {
       size: 24,
       gap: 6,
       splits: (plot, _, min, max) => axisSplits(model.zone, min, max, axisStep_min(max - min, plot.width, LABEL_PX)),
-      values: (_, splits) => splits.map((split) => tickText(model.language, model.zone, split)),
+      values: (_, splits) => {
+        const texts = splits.map((split) => tickText(model.language, model.zone, split));
+        onTicks(texts);
+        return texts;
+      },
     },
     { ...common, size: 40, gap: 6, space: 34, values: (_, splits) => splits.map((split) => `${split}°`) },
   ];
@@ -248,39 +285,4 @@ function fewPoints(plot: uPlot, series: number): boolean {
   let count = 0;
   for (let i = from; i <= to; i += 1) if (typeof column[i] === "number") count += 1;
   return count > 0 && count * 9 < plot.width;
-}
-
-function drawNow(plot: uPlot, now_ms: number): void {
-  const { ctx, bbox } = plot;
-  const x = Math.round(plot.valToPos(now_ms, "x", true)) + 0.5;
-  ctx.strokeStyle = INK.now;
-  ctx.lineWidth = devicePixelRatio;
-  ctx.setLineDash([2 * devicePixelRatio, 3 * devicePixelRatio]);
-  line(ctx, x, bbox.top, x, bbox.top + bbox.height);
-}
-
-function drawHigh(plot: uPlot, high: number, observed_ms: number | null): void {
-  const { ctx, bbox } = plot;
-  const y = Math.round(plot.valToPos(high, "y", true)) + 0.5;
-  ctx.strokeStyle = INK.high;
-  ctx.lineWidth = devicePixelRatio;
-  ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
-  ctx.globalAlpha = 0.7;
-  line(ctx, bbox.left, y, bbox.left + bbox.width, y);
-  if (observed_ms === null) return;
-  ctx.globalAlpha = 1;
-  ctx.setLineDash([]);
-  ctx.fillStyle = INK.ground;
-  ctx.lineWidth = 1.75 * devicePixelRatio;
-  ctx.beginPath();
-  ctx.arc(plot.valToPos(observed_ms, "x", true), y, 3.5 * devicePixelRatio, 0, 2 * Math.PI);
-  ctx.fill();
-  ctx.stroke();
-}
-
-function line(ctx: CanvasRenderingContext2D, x0: number, y0: number, x1: number, y1: number): void {
-  ctx.beginPath();
-  ctx.moveTo(x0, y0);
-  ctx.lineTo(x1, y1);
-  ctx.stroke();
 }

@@ -22,6 +22,9 @@ export const INK = {
   axis: "#8594a3",
   now: "rgb(163 177 191 / 35%)",
   high: "#ff8f70",
+  line: "#a3b1bf",
+  lineReached: "#e8eef4",
+  text: "#e8eef4",
   ground: "#10151b",
 } as const;
 

@@ -11,10 +11,17 @@ interface ChartLegendProps {
   pointed: Pointed | null;
   unit: Unit;
   zone: string;
+  settlement_source: string | null;
   onToggle: (id: string, visible: boolean) => void;
 }
 
-export function ChartLegend({ curves, series, pointed, unit, zone, onToggle }: ChartLegendProps) {
+/** Whether the city's day is decided by this curve's station, or by the sensors beside that runway. */
+function settles(series: Series | undefined, settlement_source: string | null): boolean {
+  if (!series) return false;
+  return series.is_settlement || series.series_key === "settlement" || series.series_key === settlement_source;
+}
+
+export function ChartLegend({ curves, series, pointed, unit, zone, settlement_source, onToggle }: ChartLegendProps) {
   const { t, i18n } = useTranslation("terminal");
   return (
     <ul className="legend" aria-label={t("legend.label")}>
@@ -35,6 +42,11 @@ export function ChartLegend({ curves, series, pointed, unit, zone, onToggle }: C
                 <path d="M0 3h14" stroke={curve.color} strokeWidth="2" strokeDasharray={curve.dash?.join(" ")} />
               </svg>
               <span className="legend__name">{curve.label}</span>
+              {settles(series[i], settlement_source) ? (
+                <span className="legend__mark" role="img" aria-label={t("legend.settles")} title={t("legend.settles")}>
+                  ◆
+                </span>
+              ) : null}
               <span className="num">{curve.visible ? tempText(value, unit) : ""}</span>
             </button>
           </li>

@@ -1,20 +1,24 @@
 /** One place of the grid: the city's numbers, its chart, its legend. */
-import { useMemo, useState } from "react";
+import { useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { CityState } from "../data/city";
 import { cadence_s, columns } from "../data/series";
 import { withCity } from "../data/slots";
 import type { CityView } from "../data/terminal";
+import { movedThreshold, reachedAt, threshold_c, thresholdAt } from "../data/threshold";
 import { inOrder, isVisible } from "../data/visibility";
 import { windowOf } from "../data/window";
 import type { Curve, Pointed } from "../draw/chart";
+import type { ChartLine } from "../draw/chart_marks";
 import { strokesOf } from "../draw/palette";
-import type { Unit } from "../draw/unit";
+import { tempText, UNIT_LETTER, type Unit } from "../draw/unit";
 import { ChartLegend } from "./ChartLegend";
-import { CityCanvas } from "./CityCanvas";
+import { ChartTools } from "./ChartTools";
+import { type CanvasHandle, CityCanvas } from "./CityCanvas";
 import { CityPicker } from "./CityPicker";
 import { curveName } from "./names";
 import { summaryText } from "./summary";
+import { useThresholds } from "./ThresholdLines";
 import { TileHeader } from "./TileHeader";
 import { useNow } from "./use_now";
 import { useArrangement, useCityName, useCityView, useRow, useTerminal, useUnit } from "./use_terminal";
@@ -39,6 +43,24 @@ function useCurves(state: CityState) {
   return { series, data, curves };
 }
 
+/** The city's lines as the chart draws them, each with its own number, and the shown unit's where that is another. */
+function useLines(state: CityState, unit: Unit) {
+  const { lines, change } = useThresholds(state.city);
+  const drawn = useMemo<readonly ChartLine[]>(
+    () =>
+      lines.map((line) => {
+        const temp_c = threshold_c(line);
+        const own = `${line.value}°`.replace("-", "−");
+        const text = line.unit === unit ? own : `${tempText(temp_c, unit)} (${own}${UNIT_LETTER[line.unit]})`;
+        return { temp_c, text, reached: reachedAt(state, line) !== null };
+      }),
+    [lines, state, unit],
+  );
+  const move = (index: number, temp_c: number) =>
+    change((all) => movedThreshold(all, index, thresholdAt(temp_c, unit)));
+  return { lines: drawn, move };
+}
+
 function CityChartPanel({ state, name, unit }: { state: CityState; name: string; unit: Unit }) {
   const { t, i18n } = useTranslation("terminal");
   const { arrangement } = useTerminal();
@@ -46,6 +68,8 @@ function CityChartPanel({ state, name, unit }: { state: CityState; name: string;
   const now_ms = useNow(15_000);
   const [pointed, setPointed] = useState<Pointed | null>(null);
   const { series, data, curves } = useCurves(state);
+  const { lines, move } = useLines(state, unit);
+  const canvas = useRef<CanvasHandle>(null);
   const language = i18n.language;
   const model = useMemo(
     () => ({
@@ -57,8 +81,9 @@ function CityChartPanel({ state, name, unit }: { state: CityState; name: string;
       window: windowOf(chosenWindow, state.timezone, now_ms),
       now_ms,
       high: state.high,
+      lines,
     }),
-    [curves, data, state.timezone, state.high, language, unit, chosenWindow, now_ms],
+    [curves, data, state.timezone, state.high, lines, language, unit, chosenWindow, now_ms],
   );
   const toggle = (id: string, visible: boolean) =>
     arrangement.setState(({ chosen }) => ({
@@ -66,15 +91,33 @@ function CityChartPanel({ state, name, unit }: { state: CityState; name: string;
     }));
   return (
     <>
-      <CityCanvas model={model} label={summaryText(t, language, name, state, unit)} onPoint={setPointed} />
-      <ChartLegend
-        curves={curves}
-        series={series}
-        pointed={pointed}
-        unit={unit}
-        zone={state.timezone}
-        onToggle={toggle}
+      <CityCanvas
+        ref={canvas}
+        model={model}
+        label={summaryText(t, language, name, state, unit)}
+        onPoint={setPointed}
+        onLineMoved={move}
       />
+      <footer className="tile__foot">
+        <ChartLegend
+          curves={curves}
+          series={series}
+          pointed={pointed}
+          unit={unit}
+          zone={state.timezone}
+          settlement_source={state.settlement_source}
+          onToggle={toggle}
+        />
+        <ChartTools
+          state={state}
+          name={name}
+          unit={unit}
+          curves={curves}
+          series={series}
+          window={model.window}
+          canvas={canvas}
+        />
+      </footer>
     </>
   );
 }

@@ -1,20 +1,28 @@
 /** The drawn part of a chart tile. */
-import { useEffect, useRef } from "react";
+import { type Ref, useEffect, useImperativeHandle, useRef } from "react";
 import { type ChartModel, CityChart, type Pointed } from "../draw/chart";
 
+export interface CanvasHandle {
+  /** What is drawn now; null while there is no room for it. */
+  canvas: () => HTMLCanvasElement | null;
+}
+
 interface CityCanvasProps {
+  ref?: Ref<CanvasHandle>;
   model: ChartModel;
   label: string;
   onPoint: (pointed: Pointed | null) => void;
+  onLineMoved: (index: number, temp_c: number) => void;
 }
 
 const SYNC_KEY = "terminal";
 
-export function CityCanvas({ model, label, onPoint }: CityCanvasProps) {
+export function CityCanvas({ ref, model, label, onPoint, onLineMoved }: CityCanvasProps) {
   const parent = useRef<HTMLDivElement>(null);
   const chart = useRef<CityChart | null>(null);
-  const report = useRef(onPoint);
-  report.current = onPoint;
+  const report = useRef({ onPoint, onLineMoved });
+  report.current = { onPoint, onLineMoved };
+  useImperativeHandle(ref, () => ({ canvas: () => chart.current?.canvas ?? null }), []);
 
   useEffect(() => {
     if (!parent.current) return;
@@ -27,9 +35,10 @@ export function CityCanvas({ model, label, onPoint }: CityCanvasProps) {
         latest = pointed;
         pending ??= requestAnimationFrame(() => {
           pending = null;
-          report.current(latest);
+          report.current.onPoint(latest);
         });
       },
+      onLineMoved: (index, temp_c) => report.current.onLineMoved(index, temp_c),
     });
     chart.current = made;
     return () => {

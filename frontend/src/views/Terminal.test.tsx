@@ -79,9 +79,8 @@ describe("the page", () => {
     const shown = tile("shanghai");
     expect(shown.getAllByText(/^21\.5°/).some((one) => one.closest("[data-field=temp]"))).toBe(true);
     expect(shown.getByText(/^fresh · 1 min$/)).toBeTruthy();
-    expect(shown.getByRole("img").getAttribute("aria-label")).toMatch(
-      /^shanghai: 21\.5°C at 18:11 local time\. High of the day/,
-    );
+    const spoken = /^shanghai: 21\.5°C at 18:11 local time\. High of the day 21\.5°C at 18:11\./;
+    expect(shown.getByRole("img", { name: spoken })).toBeTruthy();
     expect(window.__planetwire?.terminal?.cities).toEqual(["london", "new york", "shanghai", "tokyo"]);
     expect(window.__planetwire?.terminal?.points("shanghai", "metar")).toBe(2);
     expect(window.__planetwire?.terminal?.connection).toBe("live");
@@ -154,6 +153,64 @@ describe("choosing", () => {
     await act(() => setLanguage("zh"));
     expect(i18next.language).toBe("zh");
     expect(screen.getByRole("heading", { name: "上海" })).toBeTruthy();
+  });
+});
+
+describe("lines and files (threshold lines, export)", () => {
+  async function opened() {
+    const made = setUp();
+    await made.pass(200);
+    await made.send(connected({}, 5));
+    fireEvent.click(made.tile("shanghai").getByRole("button", { name: "Lines and files: shanghai" }));
+    return { ...made, panel: within(made.tile("shanghai").getByRole("dialog")) };
+  }
+
+  function type(input: HTMLElement, value: string) {
+    fireEvent.change(input, { target: { value } });
+    fireEvent.keyDown(input, { key: "Enter" });
+    if (input.closest("form")) fireEvent.submit(input.closest("form") as HTMLFormElement);
+  }
+
+  it("sets, moves and takes away a line of the one city, and tells whether the day reached it", async () => {
+    const { panel, arrangement, send, pass } = await opened();
+    type(panel.getByRole("textbox", { name: "New line at (°C)" }), "21,5");
+    expect(arrangement.getState().thresholds).toEqual({ shanghai: [{ value: 21.5, unit: "celsius" }] });
+    expect(panel.getByText("not reached today")).toBeTruthy();
+    await send(patch("shanghai", 11, 5, { temp: 21.5 }));
+    await pass(200);
+    expect(panel.getByText("reached at 18:11")).toBeTruthy();
+    type(panel.getByRole("textbox", { name: "Move the line at 21.5 °C" }), "30");
+    expect(arrangement.getState().thresholds.shanghai).toEqual([{ value: 30, unit: "celsius" }]);
+    fireEvent.click(panel.getByRole("button", { name: "Remove the line at 30 °C" }));
+    expect(arrangement.getState().thresholds).toEqual({});
+  });
+
+  it("says what is no temperature, and sets nothing", async () => {
+    const { panel, arrangement } = await opened();
+    type(panel.getByRole("textbox", { name: "New line at (°C)" }), "warm");
+    expect(panel.getByText("Not a temperature")).toBeTruthy();
+    expect(arrangement.getState().thresholds).toEqual({});
+  });
+
+  it("keeps a line's own unit when the page shows the other", async () => {
+    const { panel, arrangement } = await opened();
+    type(panel.getByRole("textbox", { name: "New line at (°C)" }), "20");
+    fireEvent.click(screen.getByRole("button", { name: "Degrees Fahrenheit" }));
+    expect((panel.getByRole("textbox", { name: "Move the line at 20 °C" }) as HTMLInputElement).value).toBe("20");
+    type(panel.getByRole("textbox", { name: "New line at (°F)" }), "68");
+    expect(arrangement.getState().thresholds.shanghai).toEqual([{ value: 20, unit: "celsius" }]);
+  });
+
+  it("closes with Escape, and the keyboard is back where it was", async () => {
+    const { panel, tile } = await opened();
+    fireEvent.keyDown(panel.getByRole("textbox"), { key: "Escape" });
+    expect(tile("shanghai").queryByRole("dialog")).toBeNull();
+    expect(document.activeElement?.getAttribute("aria-label")).toBe("Lines and files: shanghai");
+  });
+
+  it("marks the curve that settles the day", async () => {
+    const { tile } = await opened();
+    expect(tile("shanghai").getByRole("img", { name: "The day is settled by this" })).toBeTruthy();
   });
 });
 

@@ -26,18 +26,21 @@ function trendWord(change: number | null): "rising" | "falling" | "steady" | "un
   return change > 0 ? "rising" : "falling";
 }
 
-export function summaryText(t: TFunction, language: string, name: string, state: CityState, unit: Unit): string {
+/** `name` null: the numbers alone, where the name stands beside them. */
+export function summaryText(t: TFunction, language: string, name: string | null, state: CityState, unit: Unit): string {
   const { headline, high, timezone } = state;
   const symbol = UNIT_LETTER[unit];
-  if (!headline) return t("terminal:summary.none", { city: name });
+  const begin = name === null ? "" : t("terminal:summary.of", { city: name });
+  if (!headline) return `${begin}${t("terminal:summary.none")}`;
+  const at = (instant_ms: number) => clockText(language, timezone, instant_ms);
   const parts = [
-    t("terminal:summary.now", {
-      city: name,
-      temp: `${tempText(headline.temp_c, unit)}${symbol}`,
-      time: clockText(language, timezone, headline.observed_ms),
-    }),
+    t("terminal:summary.now", { temp: `${tempText(headline.temp_c, unit)}${symbol}`, time: at(headline.observed_ms) }),
   ];
-  if (high) parts.push(t("terminal:summary.high", { temp: `${tempText(high.temp_c, unit)}${symbol}` }));
+  if (high) {
+    const temp = `${tempText(high.temp_c, unit)}${symbol}`;
+    const time = high.observed_ms === null ? null : at(high.observed_ms);
+    parts.push(time === null ? t("terminal:summary.high", { temp }) : t("terminal:summary.high_at", { temp, time }));
+  }
   parts.push(t(`terminal:summary.${trendWord(trend_c(state))}`));
-  return parts.join(" ");
+  return `${begin}${parts.join(t("terminal:summary.between"))}`;
 }
