@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from planetwire.log import get_logger
 from planetwire.model import LogEvent, ResyncReason
@@ -121,30 +121,34 @@ class Hub:
 
     def _deliver_one(self, event: LogEvent) -> None:
         topic, frame = self._rings.keep(event)
-        self.delivered += len(topic.live)
-        self._write_each(dict.fromkeys(topic.live, frame))  # a copy: a full sink leaves the set from within
+        self._write_all(topic, frame)
 
     def _deliver_many(self, chunk: Sequence[LogEvent]) -> None:
         """One write per subscriber, whatever the number of its events; all are kept before the first write."""
-        once: dict[Subscriber, bytes] = {}
-        more: dict[Subscriber, list[bytes]] = {}
-        for event in chunk:
-            topic, frame = self._rings.keep(event)
-            self.delivered += len(topic.live)
-            if once.keys().isdisjoint(topic.live) and more.keys().isdisjoint(topic.live):
-                once.update(dict.fromkeys(topic.live, frame))
+        kept = [self._rings.keep(event) for event in chunk]
+        events = Counter(topic for topic, _ in kept)
+        mixed: dict[Subscriber, list[bytes]] = {}
+        alone = []
+        for topic, frame in kept:
+            if events[topic] == 1 and not topic.shared:
+                alone.append((topic, frame))
             else:
-                _gather(topic.live, frame, once, more)
-        self._write_each(once)
-        for subscriber, frames in more.items():
+                for subscriber in topic.live:
+                    mixed.setdefault(subscriber, []).append(frame)
+        for topic, frame in alone:
+            self._write_all(topic, frame)
+        for subscriber, frames in mixed.items():
             self._write(subscriber, frames)
+            self.delivered += len(frames)
 
-    def _write_each(self, frames: Mapping[Subscriber, bytes]) -> None:
-        for subscriber, frame in frames.items():
+    def _write_all(self, topic: Topic, frame: bytes) -> None:
+        """The subscribers themselves are not touched: with thousands of them each touch is a miss of the cache."""
+        self.delivered += len(topic.live)
+        for write in tuple(topic.live.values()):  # a copy: a full sink leaves from within
             try:
-                subscriber.write(frame)
+                write(frame)
             except Exception as error:
-                self._broken(subscriber, error)
+                self._broken(next((each for each, its in topic.live.items() if its is write), None), error)
 
     def _write(self, subscriber: Subscriber, frames: list[bytes]) -> None:
         try:
@@ -152,10 +156,11 @@ class Hub:
         except Exception as error:
             self._broken(subscriber, error)
 
-    def _broken(self, subscriber: Subscriber, error: Exception) -> None:
-        """One broken transport must not cost the others their event."""
+    def _broken(self, subscriber: Subscriber | None, error: Exception) -> None:
+        """One broken transport must not cost the others their event. None: it has left already."""
         log.warning("stream.sink.failed", error=repr(error))
-        self._drop(subscriber)
+        if subscriber is not None:
+            self._drop(subscriber)
 
     # --- where a connection begins
 
@@ -230,7 +235,7 @@ class Hub:
 
     def _go_live(self, subscriber: Subscriber) -> None:
         for topic in subscriber.topics:
-            topic.live.add(subscriber)
+            topic.enter(subscriber, shared=len(subscriber.topics) > 1)
         subscriber.live = True
         subscriber.replaying = False
         self.live += 1
@@ -294,7 +299,7 @@ class Hub:
 
     def _leave(self, subscriber: Subscriber) -> None:
         for topic in subscriber.topics:
-            topic.live.discard(subscriber)
+            topic.leave(subscriber, shared=len(subscriber.topics) > 1)
         subscriber.live = False
         self.live -= 1
 
@@ -306,16 +311,3 @@ class Hub:
         self._subscribers.discard(subscriber)
         self._full.discard(subscriber)
         self._ahead.discard(subscriber)
-
-
-def _gather(
-    live: Iterable[Subscriber], frame: bytes, once: dict[Subscriber, bytes], more: dict[Subscriber, list[bytes]]
-) -> None:
-    """Note the frame for each; who has one already moves from `once` to `more`."""
-    for subscriber in live:
-        if subscriber in more:
-            more[subscriber].append(frame)
-        elif subscriber in once:
-            more[subscriber] = [once.pop(subscriber), frame]
-        else:
-            once[subscriber] = frame

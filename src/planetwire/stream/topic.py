@@ -6,7 +6,7 @@ Invariant: the ring holds every event of the topic above `floor`, oldest first, 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from planetwire.model import LogEvent
@@ -36,6 +36,7 @@ class Topic:
         "max_bytes",
         "max_frames",
         "name",
+        "shared",
     )
 
     def __init__(
@@ -46,11 +47,22 @@ class Topic:
         self.floor = floor
         self.max_frames = max_frames
         self.max_bytes = max_bytes
-        self.live: set[Subscriber] = set()
+        self.live: dict[Subscriber, Callable[[bytes], None]] = {}  # and how each is written to
+        self.shared = 0  # how many of them follow other topics too
         self._revisions: list[int] = []
         self._frames: list[bytes] = []
         self._first = 0  # index of the oldest frame kept; what lies before it waits for the next compaction
         self._bytes = 0
+
+    def enter(self, subscriber: Subscriber, *, shared: bool) -> None:
+        """It is live from now on. Not twice."""
+        self.live[subscriber] = subscriber.write
+        self.shared += shared
+
+    def leave(self, subscriber: Subscriber, *, shared: bool) -> None:
+        """It is no longer live; it was."""
+        del self.live[subscriber]
+        self.shared -= shared
 
     def add(self, revision: int, frame: bytes) -> None:
         """Keep the newest frame and let the oldest go once the ring is full. Revisions rise."""
