@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from jsonschema import Draft202012Validator
 from structlog.testing import capture_logs
 
 from ledger_tools import until
@@ -31,6 +34,8 @@ from planetwire.relay.payload import payload
 from planetwire.stream.log_postgres import PostgresEventLog
 from webhook_receiver import SECRET, Receiver, signed
 
+SPEC = Path(__file__).resolve().parents[2] / "spec" / "changes" / "change_message.v1.schema.json"
+MESSAGE = Draft202012Validator(json.loads(SPEC.read_text(encoding="utf-8")))
 LAYERS = ["a", "b", "c"]
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 OLD = "update earth_broadcasts set created_at = created_at - interval '7 hours' where revision <= $1"
@@ -128,6 +133,8 @@ async def house(pg_pool: Pool) -> AsyncIterator[House]:
     await receiver.start()
     yield House(pg_pool, await PostgresEventLog.open(pg_pool), receiver)
     await receiver.stop()
+    for taken in receiver.taken:
+        MESSAGE.validate(taken.body)  # whatever was sent is what spec/ says
 
 
 def child(dsn: str, url: str, point: str = "") -> subprocess.Popen[bytes]:
