@@ -338,7 +338,7 @@ class LayerAdapter:
     provenance: Provenance
     owned_tables: tuple[str, ...] = ()
     default_strategy: Strategy = Strategy.RELOAD
-    reload_floor_s: float = 0.2
+    reload_floor_s: float = 0.0
     stale_after_s: float = 86_400.0
     aliases: Mapping[str, str] = field(default_factory=dict)
     derive: Deriver | None = None  # None: the layer's things cannot be searched for

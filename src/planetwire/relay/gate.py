@@ -10,7 +10,7 @@ BUSY_ROWS = 100  # rows within a second from which the gate is shut
 CALM_ROWS = 50  # … and up to which it is opened again
 OPEN_S = 30.0
 RENEW_BEFORE_S = 10.0
-BUSY_POLL_S = 0.02
+BUSY_POLL_S = (0.005, 0.02)  # a tenth of the merge window, within these
 
 
 class Gate:
@@ -39,6 +39,10 @@ class Gate:
     def moved(self, seconds: float, now: float) -> None:
         """The gate was opened for so long, or shut."""
         self._open_until = now + seconds if seconds else float("-inf")
+
+    def poll_s(self, window_s: float, calm_s: float) -> float:
+        """How soon to look again without a ring."""
+        return min(max(window_s / 10, BUSY_POLL_S[0]), BUSY_POLL_S[1]) if self.busy else calm_s
 
     def forget(self) -> None:
         """Another relay may have moved it since."""

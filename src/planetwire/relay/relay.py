@@ -17,7 +17,7 @@ from planetwire.failpoint import failpoint
 from planetwire.log import get_logger
 from planetwire.model import Change, Hint, LayerEvent, LogEvent
 from planetwire.ports import ChangeLog, Clock, LayerRegistry, Wakeup
-from planetwire.relay.gate import BUSY_POLL_S, Gate
+from planetwire.relay.gate import Gate
 from planetwire.relay.merge import event_of, merge_all
 from planetwire.relay.route import Key, Routed, route, route_hint
 from planetwire.relay.throttle import Throttle
@@ -299,7 +299,7 @@ class Relay:
 
     def _delay_s(self) -> float:
         now = self._clock.monotonic()
-        poll_s = BUSY_POLL_S if self._gate.busy else self._settings.poll_s
+        poll_s = self._gate.poll_s(self._settings.merge_window_ms / 1000, self._settings.poll_s)
         return max(0.0, min(poll_s, self._throttle.next_due_at() - now, self._renew_at - now))
 
     def _log_polled(self, found: int) -> None:
