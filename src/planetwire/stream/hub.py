@@ -242,12 +242,12 @@ class Hub:
 
     def _read_log(self, subscriber: Subscriber, topics: list[str]) -> None:
         subscriber.reading = True
-        task = asyncio.get_running_loop().create_task(self._page(subscriber, topics))
+        task = asyncio.get_running_loop().create_task(self._page(subscriber, topics, self.head))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _page(self, subscriber: Subscriber, topics: list[str]) -> None:
-        head = self.head  # committed before the read, so the read saw all up to it
+    async def _page(self, subscriber: Subscriber, topics: list[str], head: int) -> None:
+        """`head`: when these were the topics behind; all up to it is committed, and later events may be of others."""
         found = await self._reader.page(topics, subscriber.at)
         subscriber.reading = False
         if subscriber.closed:
