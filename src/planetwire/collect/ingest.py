@@ -146,7 +146,10 @@ def _text(raw: object, chars: int, *, upper: bool = False) -> str | None:
     """Trimmed, control characters dropped, cut; None when nothing is left."""
     if not isinstance(raw, str):
         return None
-    text = "".join(c for c in raw[: chars * 4] if c.isprintable()).strip()[:chars]
+    text = raw[: chars * 4]
+    if not text.isprintable():
+        text = "".join(c for c in text if c.isprintable())
+    text = text.strip()[:chars]
     return (text.upper() if upper else text)[:chars] or None
 
 
