@@ -10,6 +10,7 @@ pytest_plugins = [
     "fix_observations",
     "fix_pgbouncer",
     "fix_postgres",
+    "fix_roles",
     "fix_valkey",
 ]
 
