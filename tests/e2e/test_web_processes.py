@@ -79,7 +79,7 @@ async def test_a_client_that_comes_back_to_another_process_goes_on_where_it_was(
 async def test_without_redis_patches_are_taken_and_the_log_is_looked_at(
     web: WebProcesses, valkey: ValkeyServer
 ) -> None:
-    """Q11, S216: degraded as configured: nothing is lost, nothing twice, and it is as before when Redis is back."""
+    """Q11, S168, S216: degraded as configured: nothing is lost, nothing twice, and it is as before when Redis is back."""
     with Cable(f"http://127.0.0.1:{valkey.port}") as cable:
         both = await web.serve({}, {}, bus="redis", redis_url=f"redis://127.0.0.1:{cable.port}")
         watchers = await crowd(both)
