@@ -237,15 +237,15 @@ class Orbit(NamedTuple):
     regime: str
 
 
-@dataclass(frozen=True, slots=True)
-class Derived:
+class Derived(NamedTuple):
     """What a layer makes of one fact: how it is found, and the rows of its own tables.
 
-    Identity rather than measurements, so that new figures of the same thing leave the row as it is.
+    Identity rather than measurements, so that new figures of the same thing leave the row as it is. `properties` is
+    not copied: one that several facts share is not to be changed.
     """
 
     subtitle: str = ""
-    properties: Json = field(default_factory=dict)
+    properties: Mapping[str, Any] = {}
     severity: float | None = None
     alt_m: float | None = None
     orbit: Orbit | None = None

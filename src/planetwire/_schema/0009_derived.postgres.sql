@@ -38,9 +38,14 @@ create table resolved_locations (
     unique (source, fact_key)
 );
 
+-- The words of a text and of a question, in small letters. By hand: the text search parser would take `X-1234` for a
+-- word and a negative number, and costs twice as much. Bounded, since no word may be longer than 2,046 bytes.
+create function planet_words(value text) returns text[] language sql immutable parallel safe
+return array_remove(
+    string_to_array(lower(regexp_replace(left(value, 500), '[^[:alnum:]]+', ' ', 'g')), ' '), '');
+
 -- Everything that can be found and opened: what it is called, where it is, and the words it is found by. Identity
 -- rather than measurements, so that a feed's new figures leave the row as it is.
--- The parser would take `X-1234` for a word and a negative number: punctuation only separates here.
 create table earth_interactables (
     id text collate "C" primary key, -- layer:source:key
     layer text not null,
@@ -55,8 +60,7 @@ create table earth_interactables (
     properties jsonb not null default '{}',
     severity double precision,
     search tsvector not null generated always as (
-        to_tsvector('simple', translate(title || ' ' || subtitle || ' ' || fact_key, '-_/.,;:()[]{}<>&@%*=!?~|^$#''"+\', repeat(' ', 32)))
-    ) stored,
+        array_to_tsvector(planet_words(fact_key || ' ' || title || ' ' || subtitle))) stored,
     valid_until timestamptz,
     updated_at timestamptz not null default clock_timestamp()
 );

@@ -15,6 +15,7 @@ from planetwire.sql import queries_beside
 Q = queries_beside(__file__)
 
 CATCH_UP_ROWS = 2_000
+NOTHING = b"{}"
 
 
 class Projection:
@@ -63,7 +64,7 @@ def _found(key: str, fact: Fact, derived: Derived) -> tuple[object, ...]:
         fact.lat,
         fact.lon,
         derived.alt_m,
-        clean.json_bytes(derived.properties),
+        clean.json_bytes(derived.properties) if derived.properties else NOTHING,
         derived.severity,
         fact.valid_until,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from planetwire.model import Json
@@ -12,7 +11,6 @@ from planetwire.sql import queries_beside
 Q = queries_beside(__file__)
 
 WORDS_MAX = 8
-_WORD = re.compile(r"[^\W_]+")
 
 
 class PostgresObjectStore:
@@ -23,12 +21,8 @@ class PostgresObjectStore:
 
     async def search(self, question: str, layer: str | None, limit: int) -> Sequence[Json]:
         """See the port."""
-        words = _WORD.findall(question.lower())[:WORDS_MAX]
-        if not words:
-            return ()
-        query = " & ".join(f"'{word}':*" for word in words)
         async with translated():
-            rows = await self._pool.fetch(Q.search, query, question.strip().lower(), layer, limit)
+            rows = await self._pool.fetch(Q.search, question, question.strip().lower(), layer, limit, WORDS_MAX)
         return [dict(row) for row in rows]
 
     async def card(self, object_id: str) -> Json | None:

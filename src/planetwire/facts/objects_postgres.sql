@@ -1,6 +1,11 @@
 -- name: search
 -- Every word of the question begins a word of the object. Best first: the key itself, the whole title, its beginning,
 -- whole words; then the gravest, then the shortest title. Facts decide: asked for the best rows only, one by one.
+with asked as materialized (
+    select string_agg(format('%L:*', word), ' & ')::tsquery as begun,
+        string_agg(format('%L', word), ' & ')::tsquery as whole
+    from unnest((planet_words($1))[:$5]) word
+)
 select id, layer, source, fact_key as key, source || ':' || fact_key as feature, kind, title, subtitle, lat, lon, alt_m,
     severity
 from (
@@ -8,11 +13,11 @@ from (
             when lower(i.fact_key) = $2 then 0
             when lower(i.title) = $2 then 1
             when starts_with(lower(i.title), $2) then 2
-            when i.search @@ (select replace($1, ':*', '')::tsquery) then 3 -- read once, not for each row
+            when i.search @@ (select whole from asked) then 3
             else 4
         end as rank
     from earth_interactables i
-    where i.search @@ $1::text::tsquery and ($3::text is null or i.layer = $3)
+    where i.search @@ (select begun from asked) and ($3::text is null or i.layer = $3)
     order by rank, i.severity desc nulls last, length(i.title), i.title, i.id
     limit $4 + 100
 ) best

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from operator import itemgetter
+from typing import Any
 
-from planetwire.layers.values import joined, number, text
-from planetwire.model import Derived, Fact, LayerAdapter, Orbit, Provenance
+from planetwire.layers.values import number, text
+from planetwire.model import Derived, Fact, Json, LayerAdapter, Orbit, Provenance
 
 MU_KM3_S2 = 398_600.8  # WGS 72, as in SGP4
 EARTH_KM = 6_378.135
@@ -13,45 +16,51 @@ DAY_S = 86_400.0
 NORAD_ID_MAX = 999_999_999.0
 TURNS_MAX = 20.0  # a day; an orbit that grazes the ground makes 17
 HIGHLY_ELLIPTIC_FROM = 0.25
+ELEMENTS = (
+    "NORAD_CAT_ID",
+    "MEAN_MOTION",
+    "ECCENTRICITY",
+    "INCLINATION",
+    "RA_OF_ASC_NODE",
+    "ARG_OF_PERICENTER",
+    "MEAN_ANOMALY",
+    "BSTAR",
+)
+_NUMERIC = {float, int}
+_elements_of: Callable[[Json], tuple[Any, ...]] = itemgetter(*ELEMENTS)
 
 
 def _derive(fact: Fact) -> Derived:
-    """Found by name, catalogue number and international designator."""
-    orbit = orbit_of(fact)
+    """Found by name, catalogue number and international designator; what it is like stands in its orbit's row."""
     designator = text(fact.data.get("OBJECT_ID"))
-    return Derived(
-        subtitle=joined(f"NORAD {fact.external_key}", designator),
-        properties={"designator": designator or None, "regime": orbit.regime if orbit else None},
-        orbit=orbit,
-    )
+    number_text = f"NORAD {fact.external_key}"
+    subtitle = f"{number_text} · {designator}" if designator else number_text
+    return Derived(subtitle, orbit=orbit_of(fact))
 
 
 def orbit_of(fact: Fact) -> Orbit | None:
     """The row of `satellite_orbits`; None when the elements say nothing. Heights by Kepler's third law."""
-    data = fact.data
-    norad_id, turns, ecc = (number(data.get(name)) for name in ("NORAD_CAT_ID", "MEAN_MOTION", "ECCENTRICITY"))
+    norad_id, turns, ecc, inclination, raan, argp, anomaly, bstar = _numbers(fact.data)
     if norad_id is None or turns is None or ecc is None:
         return None
     if not (0.0 < norad_id <= NORAD_ID_MAX and 0.0 < turns <= TURNS_MAX and 0.0 <= ecc < 1.0):
         return None
     axis_km = math.cbrt(MU_KM3_S2 / (turns * math.tau / DAY_S) ** 2)
-    apogee_km = axis_km * (1.0 + ecc) - EARTH_KM
-    return Orbit(
-        norad_id=int(norad_id),
-        name=fact.title,
-        epoch=fact.observed_at,
-        inclination=number(data.get("INCLINATION")),
-        raan=number(data.get("RA_OF_ASC_NODE")),
-        ecc=ecc,
-        argp=number(data.get("ARG_OF_PERICENTER")),
-        mean_anomaly=number(data.get("MEAN_ANOMALY")),
-        mean_motion=turns,
-        bstar=number(data.get("BSTAR")),
-        period_min=DAY_S / 60.0 / turns,
-        apogee_km=apogee_km,
-        perigee_km=axis_km * (1.0 - ecc) - EARTH_KM,
-        regime=_regime(turns, ecc, apogee_km),
-    )
+    apogee_km, perigee_km = axis_km * (1.0 + ecc) - EARTH_KM, axis_km * (1.0 - ecc) - EARTH_KM
+    shape = (DAY_S / 60.0 / turns, apogee_km, perigee_km, _regime(turns, ecc, apogee_km))
+    angles = (inclination, raan, ecc, argp, anomaly, turns, bstar)
+    return Orbit(int(norad_id), fact.title, fact.observed_at, *angles, *shape)
+
+
+def _numbers(data: Json) -> tuple[float | None, ...]:
+    """The elements, each a number or None. A catalogue has 13,000 records: those that are as usual go the short way."""
+    try:
+        values = _elements_of(data)
+        if {*map(type, values)} <= _NUMERIC and math.isfinite(sum(values)):
+            return values
+    except (KeyError, TypeError, OverflowError):
+        pass
+    return tuple(number(data.get(name)) for name in ELEMENTS)
 
 
 def _regime(turns: float, ecc: float, apogee_km: float) -> str:
