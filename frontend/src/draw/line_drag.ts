@@ -67,7 +67,6 @@ export class LineDrag {
       window.removeEventListener("mouseup", drop);
       window.removeEventListener("keydown", cancel);
     };
-    event.preventDefault();
     return true;
   }
 
