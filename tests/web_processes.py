@@ -138,6 +138,13 @@ class Watcher:
         client = await SseClient.connect(process.port, f"/api/events?cities={','.join(cities)}")
         return cls(client, await client.until("connected"))
 
+    async def move(self, process: WebProcess) -> None:
+        """Leave, and go on at another process from where it was."""
+        await self.client.close()
+        cursor = self.revisions[-1] if self.revisions else 0
+        target = f"/api/events?cities={','.join(CITIES)}&since_revision={cursor}"
+        self.client = await SseClient.connect(process.port, target)
+
     async def until(self, revision: int) -> list[int]:
         """All revisions so far, once this one is there."""
         while not self.revisions or self.revisions[-1] < revision:

@@ -1,4 +1,4 @@
-"""Appends to the observation store of the given file, printing each acknowledged revision, until killed."""
+"""Appends to the observation store at the given file or address, printing each acknowledged revision, until killed."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ import asyncio
 import os
 import sys
 from pathlib import Path
+from typing import Any
 
 from planetwire.clock import SystemClock
 from planetwire.collect.ingest import normalise
+from planetwire.facts.observations_postgres import PostgresObservationStore
 from planetwire.facts.observations_sqlite import SqliteObservationStore
 from planetwire.failpoint import arm
+from planetwire.postgres import open_pool
 
 CITIES = ("seoul", "taipei", "london", "paris")
 
 
-async def main(path: Path) -> None:
+async def main(place: str) -> None:
     clock = SystemClock()
-    store = SqliteObservationStore(path, clock)
+    store: Any = SqliteObservationStore(Path(place), clock)
+    if place.startswith("postgresql://"):
+        store = PostgresObservationStore(await open_pool(place, application="observations"), clock)
     await store.start()
     print(f"epoch {store.epoch}", flush=True)
     arm(os.environ.get("PLANETWIRE_FAILPOINT"))
@@ -36,4 +41,4 @@ async def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1])))
+    asyncio.run(main(sys.argv[1]))

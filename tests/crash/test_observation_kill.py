@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from fix_observations import open_observations
+from fix_observations import Observations, open_observations
 from planetwire.clock import SystemClock
 
 WRITER = Path(__file__).with_name("observation_writer.py")
 CITIES = ["city:seoul", "city:taipei", "city:london", "city:paris"]
 TIMEOUT_S = 60
+FAILPOINTS = [None, "observations.commit.before:40", "observations.commit.after:40"]
 
 
-def run_until_killed(path: Path, failpoint: str | None, after: int) -> tuple[str, list[int]]:
+def run_until_killed(place: str, failpoint: str | None, after: int) -> tuple[str, list[int]]:
     """The epoch, and the revisions that the writer printed before it died (at the failpoint, or killed by us)."""
     environ = {**os.environ, **({"PLANETWIRE_FAILPOINT": failpoint} if failpoint else {})}
-    writer = subprocess.Popen([sys.executable, str(WRITER), str(path)], stdout=subprocess.PIPE, text=True, env=environ)
+    writer = subprocess.Popen([sys.executable, str(WRITER), place], stdout=subprocess.PIPE, text=True, env=environ)
     assert writer.stdout is not None
     epoch = writer.stdout.readline().split()[1]
     lines: list[str] = []
@@ -34,34 +35,47 @@ def run_until_killed(path: Path, failpoint: str | None, after: int) -> tuple[str
     return epoch, [int(line) for line in lines if line.endswith("\n")]
 
 
-@pytest.mark.parametrize("failpoint", [None, "observations.commit.before:40", "observations.commit.after:40"])
-async def test_acknowledged_revisions_survive_a_kill(tmp_path: Path, failpoint: str | None) -> None:
-    """S198, S210: three lives of one file; kill -9 in between, also just before and just after a commit."""
-    path = tmp_path / "observations.db"
+async def three_lives(place: str, failpoint: str | None) -> list[int]:
+    """What was acknowledged; kill -9 in between. No revision is given twice, and all lives are of one log."""
     acknowledged: list[int] = []
     epochs = set()
     for _ in range(3):
-        epoch, revisions = run_until_killed(path, failpoint, after=200)
+        epoch, revisions = await asyncio.to_thread(run_until_killed, place, failpoint, 200)
         assert len(revisions) >= 30
         assert not set(revisions) & set(acknowledged)
         assert not acknowledged or min(revisions) > max(acknowledged)
         acknowledged += revisions
         epochs.add(epoch)
     assert len(epochs) == 1
+    return acknowledged
+
+
+async def check_stored(opened: Observations, acknowledged: list[int]) -> None:
+    stored = await opened.log.page(CITIES, 0, 100_000)
+    revisions = [event.revision for event in stored]
+    assert set(acknowledged) <= set(revisions)
+    assert revisions == list(range(1, len(revisions) + 1))
+    last: dict[str, int] = {}
+    for event in stored:
+        assert event.prev_revision == last.get(event.topic, 0)
+        last[event.topic] = event.revision
+
+
+@pytest.mark.parametrize("failpoint", FAILPOINTS)
+async def test_acknowledged_revisions_survive_a_kill(tmp_path: Path, failpoint: str | None) -> None:
+    """S198, S210: three lives of one file; kill -9 in between, also just before and just after a commit."""
+    path = tmp_path / "observations.db"
+    acknowledged = await three_lives(str(path), failpoint)
     opened = await open_observations(path, SystemClock())  # type: ignore[arg-type]
     try:
-        stored = await opened.log.page(CITIES, 0, 100_000)
-        revisions = [event.revision for event in stored]
-        assert set(acknowledged) <= set(revisions)
-        assert revisions == list(range(1, len(revisions) + 1))
-        last: dict[str, int] = {}
-        for event in stored:
-            assert event.prev_revision == last.get(event.topic, 0)
-            last[event.topic] = event.revision
+        await check_stored(opened, acknowledged)
     finally:
-        await opened.store.aclose()
-        await opened.log.aclose()
-    connection = sqlite3.connect(path)
-    assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
-    assert connection.execute("select count(*) from observations").fetchone() == (len(stored),)
-    connection.close()
+        await opened.close()
+
+
+@pytest.mark.parametrize("failpoint", FAILPOINTS)
+async def test_a_killed_process_leaves_the_database_whole(
+    pg_observations: Observations, pg_dsn: str, failpoint: str | None
+) -> None:
+    """S169, S198: the same in PostgreSQL, where the head's row is let go with the connection."""
+    await check_stored(pg_observations, await three_lives(pg_dsn, failpoint))

@@ -79,7 +79,7 @@ async def test_a_client_that_comes_back_to_another_process_goes_on_where_it_was(
 async def test_without_redis_patches_are_taken_and_the_log_is_looked_at(
     web: WebProcesses, valkey: ValkeyServer
 ) -> None:
-    """Q11, S168, S216: degraded as configured: nothing is lost, nothing twice, and it is as before when Redis is back."""
+    """Q11, S168, S216: degraded as configured: nothing lost, nothing twice, and as before when Redis is back."""
     with Cable(f"http://127.0.0.1:{valkey.port}") as cable:
         both = await web.serve({}, {}, bus="redis", redis_url=f"redis://127.0.0.1:{cable.port}")
         watchers = await crowd(both)
@@ -175,6 +175,26 @@ async def test_a_killed_process_costs_the_others_nothing(web: WebProcesses, pg_d
     assert await watcher.until(last) == list(range(1, last + 1))
     assert await web.revision(second, "seoul", 99) == last + 1
     await watcher.until(last + 1)
+
+
+async def test_clients_that_wander_between_processes_see_each_event_once(web: WebProcesses, pg_dsn: str) -> None:
+    """S169, S184: while one process after the other is killed and comes back, and all take readings."""
+    settings = {"bus": "postgres", "observations_url": pg_dsn}
+    processes = await web.serve({}, {}, {}, **settings)
+    watchers = [await Watcher.on(process) for process in processes]
+    last = 0
+    for turn in range(3):
+        processes[turn].process.kill()
+        alive = [process for process in processes if process is not processes[turn]]
+        pushing = asyncio.create_task(push_all(web, alive, 100 * turn, 30))
+        for number, watcher in enumerate(watchers):
+            await watcher.move(alive[(number + turn) % 2])
+        last = max(last, await pushing)
+        (processes[turn],) = await web.serve({}, **settings)
+    last = max(last, await push_all(web, processes, 900, 30))
+    for number, watcher in enumerate(watchers):
+        await watcher.move(processes[number])
+        assert await watcher.until(last) == list(range(1, 121))
 
 
 @pytest.mark.parametrize("backend", ["sqlite", "postgres"])
