@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from planetwire.facts.observation_wire import Key, at_ms, key_of, wire_body
 from planetwire.model import Appended, LogEvent, ObservationPatch
@@ -30,9 +31,8 @@ class Known:
     """Time of each city's newest headline reading."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One value of a curve."""
+class Reading(NamedTuple):
+    """One value of a curve. A tuple: thousands a second are made."""
 
     city: str
     series_key: str
@@ -40,9 +40,9 @@ class Reading:
     obs_time_ms: int
     temp_c: float
     max_so_far_c: float | None
+    revision: int
     station_code: str | None
     station_label: str | None
-    revision: int
 
 
 @dataclass(slots=True)
@@ -57,17 +57,21 @@ class Group:
     latest: dict[tuple[str, str, str], Reading] = field(default_factory=dict)
 
 
-def slots(patches: Iterable[ObservationPatch]) -> list[Slot]:
-    """Where to look for keys of these patches; each once, in order."""
-    return sorted({key_of(patch)[:4] for patch in patches})
+def slots(keys: Iterable[Key]) -> list[Slot]:
+    """Where to look for these keys; each once, in order."""
+    return sorted({key[:4] for key in keys})
 
 
-def grouped(patches: Sequence[ObservationPatch], known: Known, head: int, epoch: str, now_ms: int) -> Group:
+def keyed(patches: Iterable[ObservationPatch]) -> list[tuple[Key, ObservationPatch]]:
+    """Each patch beside its key."""
+    return [(key_of(patch), patch) for patch in patches]
+
+
+def grouped(patches: Sequence[tuple[Key, ObservationPatch]], known: Known, head: int, epoch: str, now_ms: int) -> Group:
     """The patches, accepted now, after `head`."""
     group, keys = Group(), dict(known.keys)
     previous, newest_ms = dict(known.previous), dict(known.newest_ms)
-    for patch in patches:
-        key = key_of(patch)
+    for key, patch in patches:
         found = keys.get(key)
         if found is not None and (patch.obs_time is not None or now_ms - found[1] <= UNTIMED_RETRY_MS):
             group.appended.append(Appended(found[0], True, None))
@@ -105,7 +109,7 @@ def _read(group: Group, patch: ObservationPatch, revision: int) -> None:
     for series_key, temp_c in patch.points:
         high = payload.get("max_so_far") if series_key == payload["series_key"] else None
         code, label = payload.get("station_code"), payload.get("station_label")
-        reading = Reading(patch.city, series_key, patch.source, at, temp_c, high, code, label, revision)
+        reading = Reading(patch.city, series_key, patch.source, at, temp_c, high, revision, code, label)
         group.readings[patch.city, at, series_key, patch.source] = reading
         series = (patch.city, series_key, patch.source)
         if series not in group.latest or at >= group.latest[series].obs_time_ms:

@@ -12,10 +12,11 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from planetwire.errors import BackendError, LogWriteFailed
-from planetwire.facts.observation_group import Group, Known, Reading, grouped, slots
+from planetwire.facts.observation_group import Group, Known, Reading, grouped, keyed, slots
 from planetwire.facts.observation_wire import (
     SCHEMA_TYPE,
     SCHEMA_VERSION,
+    Key,
     ms_of,
     obs_time_text,
     stamp,
@@ -107,8 +108,9 @@ class PostgresObservationStore:
     async def _write(self, connection: Connection, patches: Sequence[ObservationPatch]) -> Group:
         head = await connection.fetchrow(Q.lock_head)
         assert head is not None  # the row is there from the first migration on
-        known, now = await self._known(connection, patches)
-        group = grouped(patches, known, head["revision"], head["epoch"], ms_of(now))
+        named = keyed(patches)
+        known, now = await self._known(connection, named)
+        group = grouped(named, known, head["revision"], head["epoch"], ms_of(now))
         if group.events:
             await _add_events(connection, group, stamp(now))
             await _add_keys(connection, group, ms_of(now))
@@ -116,9 +118,11 @@ class PostgresObservationStore:
             await connection.execute(Q.put_latest, *_columns(group.latest.values(), (*READING, *STATION)))
         return group
 
-    async def _known(self, connection: Connection, patches: Sequence[ObservationPatch]) -> tuple[Known, datetime]:
-        keys = await connection.fetch(Q.known_keys, *_turned(slots(patches), 4))
-        cities = await connection.fetch(Q.known_cities, sorted({patch.city for patch in patches}), HEADLINE)
+    async def _known(
+        self, connection: Connection, patches: Sequence[tuple[Key, ObservationPatch]]
+    ) -> tuple[Known, datetime]:
+        keys = await connection.fetch(Q.known_keys, *_turned(slots(key for key, _ in patches), 4))
+        cities = await connection.fetch(Q.known_cities, sorted({patch.city for _, patch in patches}), HEADLINE)
         known = Known(
             keys={tuple(row)[:5]: (row["revision"], row["accepted_ms"]) for row in keys},
             previous={row["city"]: row["previous"] for row in cities},

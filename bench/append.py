@@ -1,0 +1,192 @@
+"""Appending readings to SQLite, every commit flushed: events a second, as a share of a bare writer's in the same run.
+
+The bare writer: one thread that commits what waits together into a table of the event log's shape with its two indexes,
+its rows ready-made; producers wait for their own revision. Ours does the same and in the same transaction keeps the
+history, the newest readings and what was accepted already, and makes the event's bytes.
+
+Then a POST to the HTTP route → the SSE frame at 200 events a second, beside the bare commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from queue import Empty, SimpleQueue
+
+import uvloop
+from _fanout import SMALL, Generator, ours, raise_descriptors, topics
+from _running import line, milliseconds
+
+from planetwire.cities import CITIES
+from planetwire.clock import SystemClock, utc_text
+from planetwire.collect.ingest import normalise
+from planetwire.facts.observations_sqlite import SqliteObservationStore
+from planetwire.model import ObservationPatch
+from planetwire.settle import settle
+
+PRODUCERS = (8, 64)
+EVENTS = 1_000 if SMALL else 6_000
+ROUNDS = 1 if SMALL else 5
+BODY = b"x" * 930
+POST_RATE = 200
+TABLES = """
+create table events (
+    revision integer primary key autoincrement, schema_type text not null, schema_version integer not null,
+    city text not null, source text not null, obs_time text, payload_json text not null, created_at text not null,
+    prev_revision integer not null
+);
+create index events_city on events (city, revision);
+create index events_created on events (created_at);
+"""
+INSERT = """
+insert into events
+    (schema_type, schema_version, city, source, obs_time, payload_json, created_at, prev_revision)
+values ('city_observation_patch', 1, ?, 'bench', ?, cast(? as text), ?, 0)
+"""
+
+Waiting = tuple[tuple[str, str, bytes, str], "asyncio.Future[int]"]
+
+
+class Bare:
+    """The limit: nothing but the log."""
+
+    def __init__(self, path: Path) -> None:
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._connection.execute("pragma journal_mode = wal")
+        self._connection.execute("pragma synchronous = full")
+        self._connection.executescript(TABLES)
+        self._queue: SimpleQueue[Waiting | None] = SimpleQueue()
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    async def append(self, row: tuple[str, str, bytes, str]) -> int:
+        """The row's revision, once it is on disk."""
+        done: asyncio.Future[int] = self._loop.create_future()
+        self._queue.put((row, done))
+        return await done
+
+    def _run(self) -> None:
+        while (first := self._queue.get()) is not None:
+            group = [first]
+            while len(group) < 200:
+                try:
+                    more = self._queue.get_nowait()
+                except Empty:
+                    break
+                if more is None:
+                    self._queue.put(None)
+                    break
+                group.append(more)
+            self._connection.execute("begin immediate")
+            revisions = [self._connection.execute(INSERT, row).lastrowid or 0 for row, _ in group]
+            self._connection.execute("commit")
+            self._loop.call_soon_threadsafe(self._tell, group, revisions)
+
+    @staticmethod
+    def _tell(group: list[Waiting], revisions: list[int]) -> None:
+        for (_, done), revision in zip(group, revisions, strict=True):
+            done.set_result(revision)
+
+    async def aclose(self) -> None:
+        """Commit what waits."""
+        self._queue.put(None)
+        await asyncio.to_thread(self._thread.join)
+        self._connection.close()
+
+
+async def rate(append: Callable[[int], Awaitable[object]], producers: int) -> tuple[float, list[float]]:
+    """Events a second, and seconds to each acknowledgement; every producer waits for its own."""
+    waits: list[float] = []
+
+    async def produce(first: int) -> None:
+        for number in range(first, EVENTS, producers):
+            began = time.perf_counter()
+            await append(number)
+            waits.append(time.perf_counter() - began)
+
+    began = time.perf_counter()
+    await asyncio.gather(*(produce(first) for first in range(producers)))
+    return EVENTS / (time.perf_counter() - began), waits
+
+
+def patches(now: datetime) -> list[ObservationPatch]:
+    """Normalised readings of fifty cities, a tenth of a second apart in each."""
+    made = []
+    for number in range(EVENTS):
+        at = utc_text(now - timedelta(milliseconds=100 * (EVENTS - number)))
+        changes = {"temp": 20 + number % 100 / 10, "obs_time": at}
+        made.append(normalise({"city": CITIES[number % 50].key, "source": "bench", "changes": changes}, now))
+    return made
+
+
+async def measured(producers: int) -> tuple[float, float, list[float], list[float]]:
+    """Ours and the bare writer's rate, ours right after it, each on a fresh file."""
+    clock = SystemClock()
+    made = patches(clock.now())
+    with tempfile.TemporaryDirectory(prefix="pw-append-") as folder:
+        bare = Bare(Path(folder) / "bare.db")
+        rows = [(each.city, utc_text(clock.now()), BODY, utc_text(clock.now())) for each in made]
+        limit, bare_waits = await rate(lambda number: bare.append(rows[number]), producers)
+        await bare.aclose()
+        store = SqliteObservationStore(Path(folder) / "observations.db", clock)
+        await store.start()
+        mine, waits = await rate(lambda number: store.append([made[number]]), producers)
+        await store.aclose()
+    return mine, limit, waits, bare_waits
+
+
+def shares(producers: int) -> bool:
+    """The median of the rounds' ratios."""
+    ratios = []
+    for _ in range(ROUNDS):
+        mine, limit, waits, bare_waits = uvloop.run(measured(producers))
+        ratios.append(mine / limit)
+        print(
+            f"  {producers} producers: {mine:,.0f} events/s, acknowledged after {milliseconds(waits)};"
+            f" bare {limit:,.0f} events/s, {milliseconds(bare_waits)}",
+            flush=True,
+        )
+    detail = f"{min(ratios):.2f}–{max(ratios):.2f} in {ROUNDS} rounds"
+    return line(
+        f"append, {producers} producers, share of the bare writer",
+        statistics.median(ratios),
+        0.7,
+        detail,
+        at_most=False,
+    )
+
+
+def posted() -> bool:
+    """POST → SSE at a steady rate."""
+    with tempfile.TemporaryDirectory(prefix="pw-append-") as folder, ours(route=True) as server:
+        generator = Generator(Path(folder), server, topics(), publishers=50)
+        try:
+            generator.open(0, 50)
+            generator.do("each 2")
+            found = generator.do(f"paced {POST_RATE} {3 if SMALL else 10}")
+        finally:
+            generator.close()
+    lost = found["missing"] + found["gaps"] + found["doubled"]
+    detail = f"{POST_RATE} events/s, p50 {found['p50_ms']:.2f} ms, {lost:.0f} lost or doubled"
+    return line("POST → SSE frame, p99 ms", found["p99_ms"], 15, detail) and not lost
+
+
+def main() -> None:
+    raise_descriptors()
+    settle()
+    met = [shares(producers) for producers in PRODUCERS]
+    met.append(posted())
+    sys.exit(0 if all(met) else 1)
+
+
+if __name__ == "__main__":
+    main()
