@@ -3,7 +3,7 @@ import { legendOf } from "./layer_legend";
 import { ageLook, magnitudeSize_px } from "./layer_quakes";
 import { orbitOf, REGIME_COLOR } from "./layer_satellites";
 import type { DrawFeature } from "./layer_style";
-import { colorOf, styleOf } from "./layer_styles";
+import { byKind, colorOf, styleOf } from "./layer_styles";
 import { isLate, TEMPERATURE_STEPS, temperatureStep, UNKNOWN_COLOR } from "./layer_weather";
 
 const NOW_MS = Date.parse("2026-05-25T12:00:00Z");
@@ -94,6 +94,11 @@ describe("kinds", () => {
     const style = styleOf("volcano", {});
     expect(style.moving).toBe(false);
     expect(style.look(feature("volcano", {}), NOW_MS).color).toBe(colorOf("volcano"));
+  });
+
+  it("a file of its own gives a kind its look", () => {
+    const style = styleOf("satellite", {});
+    expect(byKind({ "./kind_volcano.ts": { style } })).toEqual({ volcano: style });
   });
 
   it("a quake of unusual type is drawn as a quake", () => {

@@ -1,10 +1,26 @@
-/** Which look a kind has. A kind without an entry is a plain point in a colour of its own, so that new layers need no code. */
+/**
+ * Which look a kind has. A file `kind_<kind>.ts` beside this one brings its own and is found by its name; a kind without
+ * an entry is a plain point in a colour of its own, so that new layers need no code.
+ */
 import { quakeStyle } from "./layer_quakes";
 import { satelliteStyle } from "./layer_satellites";
 import type { KindStyle } from "./layer_style";
 import { weatherStyle } from "./layer_weather";
 
+/** What a `kind_<kind>.ts` gives out. */
+export interface KindFile {
+  readonly style: KindStyle;
+}
+
+/** By kind, which is part of the file's name. */
+export function byKind(files: Readonly<Record<string, KindFile>>): Record<string, KindStyle> {
+  return Object.fromEntries(
+    Object.entries(files).map(([path, file]) => [/kind_(\w+)\.ts$/.exec(path)?.[1] ?? path, file.style]),
+  );
+}
+
 const STYLES: Readonly<Record<string, KindStyle>> = {
+  ...byKind(import.meta.glob<KindFile>(["./kind_*.ts", "!./*.test.ts"], { eager: true })),
   satellite: satelliteStyle,
   earthquake: quakeStyle,
   weather_station: weatherStyle,

@@ -1,20 +1,34 @@
 """`EarthLayerAdapterRegistry`: the one place that binds source, table, layer, cache, owned rows and refresh.
 
-A layer is added by a declaration file beside this one and a name in `LAYERS`, by nothing else.
+A layer is added by a declaration file beside this one and its name in `NAMES`, by nothing else.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 
 from planetwire.errors import NotFound
-from planetwire.layers.earthquakes import EARTHQUAKES
-from planetwire.layers.interactables import INTERACTABLES
-from planetwire.layers.satellites import SATELLITES
-from planetwire.layers.weather_stations import WEATHER_STATIONS
 from planetwire.model import Deriver, LayerAdapter
 
-LAYERS = (SATELLITES, EARTHQUAKES, WEATHER_STATIONS, INTERACTABLES)
+# One file each, in the order in which the page lists them. `make new-layer` adds a line.
+NAMES = (
+    "satellites",
+    "earthquakes",
+    "weather_stations",
+    "interactables",
+)
+
+
+def declared(name: str) -> LayerAdapter:
+    """The declaration in the file of this name: a constant of the same name in capitals."""
+    adapter = getattr(import_module(f"planetwire.layers.{name}"), name.upper())
+    if not isinstance(adapter, LayerAdapter) or adapter.id != name:
+        raise TypeError(f"layers/{name}.py declares no layer {name}")
+    return adapter
+
+
+LAYERS = tuple(declared(name) for name in NAMES)
 ANY = "*"
 
 

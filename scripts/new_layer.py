@@ -1,0 +1,92 @@
+"""Writes the three places of a new layer: its declaration, its line in the registry, its draw file.
+
+What only its author knows is left as `…`; a test of the registry fails until none is left.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+END_OF_NAMES = re.compile(r"(\nNAMES = \(\n(?:    \"\w+\",\n)+)")
+
+DECLARATION = '''"""The layer of {words}: …."""
+
+from __future__ import annotations
+
+from planetwire.model import Derived, Fact, LayerAdapter, Provenance
+
+
+def _derive(fact: Fact) -> Derived:
+    """Found by title and key; add what else people look for."""
+    return Derived()
+
+
+{constant} = LayerAdapter(
+    id="{name}",
+    title="{title}",
+    title_zh="…",
+    group="…",
+    kind="point",
+    feeds=(("collected_data", "{source}"), ("resolved_locations", "{source}")),
+    owned_tables=("resolved_locations", "earth_interactables"),
+    derive=_derive,
+    cache_patterns=("earth:layer:{name}:*", "earth:search:*", "dash:source:{source}:*"),
+    provenance=Provenance(publisher="…", licence="…", coverage="…", limits="…"),
+)
+'''
+
+DRAWING = """/** {title}: how one looks on the globe. */
+import type {{ KindStyle }} from "./layer_style";
+
+export const style: KindStyle = {{
+  moving: false,
+  look: () => ({{ color: "#ff8f70", alpha: 0.9, size_px: 6 }}),
+}};
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", help="of the layer, in the plural: volcanoes")
+    parser.add_argument("source", help="whose facts it shows: usgs_volcanoes")
+    parser.add_argument("--kind", help="of its facts, by which they are drawn: volcano (default: the layer's name)")
+    parser.add_argument("--root", type=Path, default=ROOT, help="of the repository")
+    wish = parser.parse_args()
+    kind = wish.kind or wish.name
+    for word in (wish.name, wish.source, kind):
+        if not NAME.fullmatch(word):
+            parser.error(f"{word!r}: lower-case words and digits, joined by _ (NAME=volcanoes SOURCE=usgs_volcanoes)")
+    try:
+        write(wish.root, wish.name, wish.source, kind)
+    except FileExistsError as error:
+        sys.exit(f"{error.filename} is there already; nothing was written")
+
+
+def write(root: Path, name: str, source: str, kind: str) -> None:
+    """All of it, or nothing when one of the files exists."""
+    declaration = root / "src" / "planetwire" / "layers" / f"{name}.py"
+    drawing = root / "frontend" / "src" / "draw" / f"kind_{kind}.ts"
+    for file in (declaration, drawing):
+        if file.exists():
+            raise FileExistsError(None, "exists", str(file.relative_to(root)))
+    words = name.replace("_", " ")
+    title = words.capitalize()
+    declaration.write_text(
+        DECLARATION.format(name=name, constant=name.upper(), words=words, title=title, source=source)
+    )
+    drawing.write_text(DRAWING.format(title=title))
+    registry = declaration.with_name("registry.py")
+    text, found = END_OF_NAMES.subn(rf'\g<1>    "{name}",\n', registry.read_text(), count=1)
+    assert found == 1, "the registry's list of names was not found"
+    registry.write_text(text)
+    for file in (declaration, registry, drawing):
+        print(file.relative_to(root))
+
+
+if __name__ == "__main__":
+    main()
