@@ -7,12 +7,13 @@ rise in commit order, are never given out twice and never fall, whatever was pru
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
 from planetwire.errors import BackendError, LogWriteFailed
-from planetwire.facts.observation_group import Group, Known, Reading, grouped, keyed, slots
+from planetwire.facts.observation_group import Group, Known, grouped, keyed, slots
 from planetwire.facts.observation_wire import (
     SCHEMA_TYPE,
     SCHEMA_VERSION,
@@ -96,39 +97,30 @@ class PostgresObservationStore:
             self.on_committed(events)
 
     async def _commit(self, patches: Sequence[ObservationPatch]) -> Sequence[Appended]:
+        named = keyed(patches)
         try:
-            async with translated(), self._pool.acquire() as connection, connection.transaction():
-                group = await self._write(connection, patches)
+            async with translated(), self._pool.acquire() as connection, _holding_the_head(connection):
+                group = await self._write(connection, named)
                 failpoint("observations.commit.before")
         except BackendError as error:
             raise LogWriteFailed(f"the observation log did not take the write: {error.message}") from error
         failpoint("observations.commit.after")
         return group.appended
 
-    async def _write(self, connection: Connection, patches: Sequence[ObservationPatch]) -> Group:
-        head = await connection.fetchrow(Q.lock_head)
-        assert head is not None  # the row is there from the first migration on
-        named = keyed(patches)
-        known, now = await self._known(connection, named)
-        group = grouped(named, known, head["revision"], head["epoch"], ms_of(now))
-        if group.events:
-            await _add_events(connection, group, stamp(now))
-            await _add_keys(connection, group, ms_of(now))
-            await connection.execute(Q.put_readings, *_columns(group.readings.values(), READING))
-            await connection.execute(Q.put_latest, *_columns(group.latest.values(), (*READING, *STATION)))
-        return group
-
-    async def _known(
-        self, connection: Connection, patches: Sequence[tuple[Key, ObservationPatch]]
-    ) -> tuple[Known, datetime]:
-        keys = await connection.fetch(Q.known_keys, *_turned(slots(key for key, _ in patches), 4))
-        cities = await connection.fetch(Q.known_cities, sorted({patch.city for _, patch in patches}), HEADLINE)
+    async def _write(self, connection: Connection, named: Sequence[tuple[Key, ObservationPatch]]) -> Group:
+        looked_for = _turned(slots(key for key, _ in named), 4)
+        found = await connection.fetchrow(Q.known, *looked_for, sorted({key[0] for key, _ in named}), HEADLINE)
+        assert found is not None  # the head's row is there from the first migration on
         known = Known(
-            keys={tuple(row)[:5]: (row["revision"], row["accepted_ms"]) for row in keys},
-            previous={row["city"]: row["previous"] for row in cities},
-            newest_ms={row["city"]: row["newest_ms"] for row in cities},
+            keys={tuple(row)[:5]: (row[5], row[6]) for row in found["keys"]},
+            previous={row[0]: row[1] for row in found["cities"]},
+            newest_ms={row[0]: row[2] for row in found["cities"]},
         )
-        return known, self._time(cities[0]["now"])
+        now = self._time(found["now"])
+        group = grouped(named, known, found["revision"], found["epoch"], ms_of(now))
+        if group.events:
+            await connection.execute(Q.write, *_values(group, now))
+        return group
 
     def _prune_when_due(self) -> None:
         now_s = self._clock.monotonic()
@@ -199,13 +191,17 @@ class PostgresObservationStore:
         return {row["city"]: (row["high_c"], time_of(row["obs_time_ms"])) for row in rows}
 
 
-READING = ("city", "series_key", "source", "obs_time_ms", "temp_c", "max_so_far_c", "revision")
-STATION = ("station_code", "station_label")
-
-
-def _columns(readings: Iterable[Reading], names: Sequence[str]) -> list[list[Any]]:
-    rows = list(readings)
-    return [[getattr(row, name) for row in rows] for name in names]
+@asynccontextmanager
+async def _holding_the_head(connection: Connection) -> AsyncIterator[None]:
+    """A transaction that nobody else's append can come into, without a round trip for beginning it."""
+    try:
+        await connection.execute(Q.begin)
+        yield
+        await connection.execute(Q.commit)
+    except BaseException:
+        if not connection.is_closed():
+            await connection.execute(Q.rollback)
+        raise
 
 
 def _turned(rows: Iterable[Sequence[Any]], width: int) -> list[list[Any]]:
@@ -217,20 +213,29 @@ def _turned(rows: Iterable[Sequence[Any]], width: int) -> list[list[Any]]:
     return columns
 
 
-async def _add_events(connection: Connection, group: Group, created_at: str) -> None:
-    rows = [
-        (event.revision, patch.city, patch.source, obs_time_text(patch), event.body.decode(), event.prev_revision)
+def _values(group: Group, now: datetime) -> tuple[Any, ...]:
+    """What `write` takes."""
+    events = [
+        {
+            "revision": event.revision,
+            "city": patch.city,
+            "source": patch.source,
+            "obs_time": obs_time_text(patch),
+            "body": event.body.decode(),
+            "prev_revision": event.prev_revision,
+        }
         for event, patch in group.events
     ]
-    await connection.execute(Q.add_events, *_turned(rows, 6), SCHEMA_TYPE, SCHEMA_VERSION, created_at)
-    await connection.execute(Q.move_head, rows[-1][0])
+    keys = [_slot(key) | {"content": key[4].hex(), "revision": revision} for key, revision in group.keys.items()]
+    forgotten = [_slot(slot) for slot in sorted(group.forgotten)]
+    readings = [reading._asdict() for reading in group.readings.values()]
+    latest = [reading._asdict() for reading in group.latest.values()]
+    kind = (SCHEMA_TYPE, SCHEMA_VERSION)
+    return events, keys, forgotten, readings, latest, stamp(now), *kind, ms_of(now), events[-1]["revision"]
 
 
-async def _add_keys(connection: Connection, group: Group, accepted_ms: int) -> None:
-    if group.forgotten:
-        await connection.execute(Q.forget_keys, *_turned(sorted(group.forgotten), 4))
-    rows = [(*key, revision) for key, revision in group.keys.items()]
-    await connection.execute(Q.add_keys, *_turned(rows, 6), accepted_ms)
+def _slot(key: Sequence[Any]) -> Json:
+    return dict(zip(("city", "source", "series_key", "obs_time_ms"), key, strict=False))
 
 
 def _reading(row: Mapping[str, Any]) -> Json:
