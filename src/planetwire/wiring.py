@@ -48,6 +48,7 @@ from planetwire.model import JobRequest, Json, TaskType
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.prune import prune_forever
 from planetwire.outbox.prune_postgres import PostgresPruner
+from planetwire.outbox.signals_postgres import read_signals
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.outlets import add_outlet, check_changes_bus
 from planetwire.ports import Cache
@@ -65,7 +66,7 @@ from planetwire.web import frames, halves, health, ingest, jobs, session, source
 from planetwire.web.auth import Guard
 from planetwire.web.layer_snapshots import LayerSnapshots
 from planetwire.web.limits import ConnectionLimits
-from planetwire.web.metrics import expose
+from planetwire.web.metrics import expose, expose_earth
 from planetwire.web.search import router as search_router
 from planetwire.web.sse import SseEndpoint
 from planetwire.web.sse_protocol import make_protocol
@@ -218,6 +219,7 @@ async def _open_earth(
         "sockets": sockets.run,
         "tasks": tasks.run,
         "prune": lambda: prune_forever((pruner.changes, pruner.hints, pruner.broadcasts), clock),
+        "signals": expose_earth(relay, snapshots, lambda: read_signals(pool), clock),
     }
     add_outlet(web.loops, settings, bus_secret, pool, event_log, doorbell.bell(BROADCASTS))
     web.before_end.append(_soon(sockets.drain))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 
@@ -56,6 +57,7 @@ class Relay:
         """`invalidate(layer)` empties the snapshot cache; `on_published` is told after the commit."""
         self.term: int | None = None
         self.holder = secrets.token_hex(8)
+        self.counts: Counter[str] = Counter()  # changes, events, skipped, deferred; since the start
         self._changelog = changelog
         self._registry = registry
         self._invalidate = invalidate
@@ -247,17 +249,19 @@ class Relay:
         events = [event_of(merge_all(effects)) for effects in batches]
         settled = self._throttle.settled(effect for effects in batches for effect in effects)
         changes = [number for kind, number in settled if kind == "change"]
+        consumed = self._all(changes)
         for event in events:
             await self._invalidate(event.layer)
         failpoint("relay.before_publish")
         published = await self._changelog.publish(
             self.term or 0,
             events,
-            consumed=self._all(changes),
+            consumed=consumed,
             hints=[*(number for kind, number in settled if kind == "hint"), *self._idle_hints],
             skipped=dict(self._skipped),
         )
         failpoint("relay.after_publish")
+        self.counts.update(changes=len(consumed), events=len(published), skipped=len(self._skipped))
         self._skipped.clear()
         self._idle_hints.clear()
         self._throttle.sent([effect for effects in batches for effect in effects], self._clock.monotonic())
@@ -271,7 +275,9 @@ class Relay:
         log.warning("earth.db_changes.deferred", rows=keys, error=repr(error))
         changes = [number for kind, number in keys if kind == "change"]
         hints = [number for kind, number in keys if kind == "hint"]
-        await self._changelog.defer(ids or self._all(changes), repr(error), hints=hints)
+        rows = ids or self._all(changes)
+        await self._changelog.defer(rows, repr(error), hints=hints)
+        self.counts["deferred"] += len(rows) + len(hints)
         self._throttle.drop(keys)
         self._forget_members(changes)
 

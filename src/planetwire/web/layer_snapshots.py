@@ -67,6 +67,7 @@ class LayerSnapshots:
         self._flights: dict[tuple[str, str, int], asyncio.Task[bytes]] = {}
         self._freshness: dict[str, tuple[float, str, str | None]] = {}
         self._counts: dict[str, tuple[int, int]] = {}
+        self.read_s: dict[str, float] = {}  # of each layer, how long its last reading took
 
     async def get(self, layer: str, encoding: Encoding, limit: int | None = None) -> Encoded:
         """The body of a layer. Raises NotFound for an unknown one, BackendError on a miss without a database."""
@@ -133,7 +134,9 @@ class LayerSnapshots:
         return Cursor(self._log.epoch, (await self._log.heads([topic]))[topic])
 
     async def _read(self, adapter: LayerAdapter, state: str, limit: int | None, cursor: Cursor) -> bytes:
+        began = self._clock.monotonic()
         features, total = await self._features(adapter, limit)
+        self.read_s[adapter.id] = self._clock.monotonic() - began
         head = {
             "layer": adapter.id,
             "epoch": cursor.epoch,

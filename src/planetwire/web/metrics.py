@@ -1,14 +1,21 @@
-"""Prometheus series of the live streams. Values are read when scraped, so counting costs the streams nothing."""
+"""Prometheus series of the live streams, the relay and the database. What is counted in this process is read when
+scraped, so counting costs nothing; the database is asked twice a minute, whether or not anybody scrapes.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Protocol
 
 from prometheus_client import REGISTRY
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
+
+from planetwire.errors import BackendError
+from planetwire.ports import Clock
+
+SIGNALS_EVERY_S = 30.0
 
 
 class Counted(Protocol):
@@ -77,3 +84,92 @@ def expose(half: str, hub: Counted) -> None:
     if not _streams.hubs:
         REGISTRY.register(_streams)
     _streams.hubs[half] = hub
+
+
+class CountedRelay(Protocol):
+    """What a relay counts; see relay/relay.py."""
+
+    counts: Counter[str]
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether it leads."""
+
+
+class CountedSnapshots(Protocol):
+    """What reading layers took; see web/layer_snapshots.py."""
+
+    read_s: dict[str, float]
+
+
+RELAYED = {
+    "changes": "Change rows consumed by this process.",
+    "events": "Layer events that they were merged into.",
+    "skipped": "Change rows that no layer takes.",
+    "deferred": "Change rows put off after a failure.",
+}
+GAUGES = {
+    "outbox_pending": "Change rows that wait, counted up to 100,000.",
+    "outbox_oldest_age_seconds": "How long the oldest of them has waited.",
+    "database_bytes": "Size of the database.",
+    "database_longest_transaction_seconds": "How long the oldest open transaction has been so.",
+    "table_rows": "Rows, as the planner estimates them.",
+    "table_bytes": "Size with indexes.",
+}
+WRITTEN = "Rows inserted, updated and deleted."
+
+
+class Earth(Collector):
+    """Series of the relay and the database behind it; `samples` as `read_signals` gives them."""
+
+    def __init__(self, relay: CountedRelay, snapshots: CountedSnapshots) -> None:
+        self.relay = relay
+        self.snapshots = snapshots
+        self.samples: Mapping[str, Mapping[str, float]] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        """What is not known yet is left out."""
+        yield GaugeMetricFamily("planetwire_relay_leads", "Whether this process leads.", value=self.relay.is_leader)
+        for name, text in RELAYED.items():
+            yield CounterMetricFamily(f"planetwire_relay_{name}", text, value=self.relay.counts[name])
+        read = GaugeMetricFamily("planetwire_snapshot_read_seconds", "Last reading of a layer.", labels=["layer"])
+        for layer, seconds in self.snapshots.read_s.items():
+            read.add_metric([layer], seconds)
+        yield read
+        for name, text in GAUGES.items():
+            labels = ["table"] if name.startswith("table_") else []
+            gauge = GaugeMetricFamily(f"planetwire_{name}", text, labels=labels)
+            for table, value in self.samples.get(name, {}).items():
+                gauge.add_metric([table] if labels else [], value)
+            yield gauge
+        written = CounterMetricFamily("planetwire_table_written", WRITTEN, labels=["table"])
+        for table, value in self.samples.get("table_written", {}).items():
+            written.add_metric([table], value)
+        yield written
+
+
+_earth: list[Earth] = []
+
+
+def expose_earth(
+    relay: CountedRelay,
+    snapshots: CountedSnapshots,
+    read: Callable[[], Awaitable[Mapping[str, Mapping[str, float]]]],
+    clock: Clock,
+) -> Callable[[], Awaitable[None]]:
+    """Show these in /metrics, in place of earlier ones; gives the loop that asks the database."""
+    while _earth:
+        REGISTRY.unregister(_earth.pop())
+    shown = Earth(relay, snapshots)
+    REGISTRY.register(shown)
+    _earth.append(shown)
+
+    async def run() -> None:
+        while True:
+            try:
+                shown.samples = await read()
+            except BackendError:
+                shown.samples = {}  # no figure rather than an old one
+            await clock.sleep(SIGNALS_EVERY_S)
+
+    return run
