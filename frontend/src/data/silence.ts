@@ -23,6 +23,8 @@ export interface SilenceDeps {
   http: Http;
   timers: Timers;
   stateOf: (city: string) => CityState | null;
+  /** Whether nothing is known to be missing from what is shown. */
+  isWhole: (city: string) => boolean;
   /** The city's curves have to be fetched; past every cache if `fresh`. */
   load: (city: string, fresh: boolean) => void;
 }
@@ -55,8 +57,9 @@ export class SilenceWatch {
       const state = this.#deps.stateOf(city);
       if (heard_ms === undefined || now_ms - heard_ms <= silence_ms(state)) continue;
       this.heard(city);
-      // A city that never came has nothing to compare with.
+      // A city that never came has nothing to compare with, and a hole does not show in its newest reading.
       if (state === null) this.#deps.load(city, false);
+      else if (!this.#deps.isWhole(city)) this.#deps.load(city, true);
       else void this.#ask(city);
     }
   }

@@ -161,6 +161,19 @@ describe("patches (S176, S183)", () => {
   });
 });
 
+it("does not draw an event over a snapshot that already holds its correction", async () => {
+  const { wire, terminal, timers, points, routes } = await live();
+  const at = { obs_time: new Date(NOON).toISOString() };
+  wire.last().send({ ...patch("shanghai", 9, 5, { temp: 1 }), ...at });
+  wire.last().send({ ...patch("shanghai", 10, 9, { temp: 2 }), ...at });
+  const series = { series_key: "metar", source: "awc_metar", points: [[NOON, 3]] };
+  routes[A] = detailBody("shanghai", 11, { timeseries: { series: [series] } });
+  terminal.retry("shanghai");
+  await settle();
+  await pass(timers, 1_000);
+  expect(points("shanghai")).toEqual([3]);
+});
+
 describe("a gap (S188, S194)", () => {
   it("marks the city, fetches it past every cache, and takes the mark away when the snapshot reaches far enough", async () => {
     const { wire, details, view, points, timers, routes } = await live();

@@ -96,6 +96,7 @@ export class Terminal {
       http,
       timers,
       stateOf: (city) => this.#view(city).state,
+      isWhole: (city) => this.#view(city).mark === "none",
       load: (city, fresh) => this.#loader.load(city, fresh),
     });
     this.#paint = new Pace(timers, PAINT_MS, () => this.#flush());
