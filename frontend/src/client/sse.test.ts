@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { connected, EPOCH, patch, testStream } from "../testing/stream";
 import { streamUrl } from "./sse";
-import { STREAM_SIGNALS, STREAM_STATES, STREAM_TABLE } from "./sse_states";
+import { hasSource, STREAM_SIGNALS, STREAM_STATES, STREAM_TABLE, type StreamState } from "./sse_states";
 
 function live(city = "shanghai", revision = 5) {
   const test = testStream();
@@ -27,6 +27,24 @@ describe("the table", () => {
   it("has an answer to every signal in every state", () => {
     for (const state of STREAM_STATES)
       for (const signal of STREAM_SIGNALS) expect(STREAM_STATES).toContain(STREAM_TABLE[state][signal]);
+  });
+
+  it("lets every walk end, go live, and never open a source without a new beginning", () => {
+    const walk = fc.array(fc.constantFrom(...STREAM_SIGNALS), { maxLength: 40 });
+    fc.assert(
+      fc.property(walk, (signals) => {
+        let state: StreamState = "idle";
+        for (const signal of signals) {
+          const next: StreamState = STREAM_TABLE[state][signal];
+          if (hasSource(next) && !hasSource(state)) expect(["begin", "retry"]).toContain(signal);
+          if (next === "live" && state !== "live") expect([state, signal]).toEqual(["connecting", "connected"]);
+          state = next;
+        }
+        expect(STREAM_TABLE[state].stop).toBe("idle");
+        const back = STREAM_TABLE[STREAM_TABLE[STREAM_TABLE[state].want].begin].connected;
+        expect(back).toBe("live");
+      }),
+    );
   });
 });
 
@@ -352,7 +370,11 @@ function play(test: Test, last: Map<string, number>, answer: Answer): void {
 }
 
 function check(test: Test, last: Map<string, number>, told: number): void {
-  expect(test.open().length).toBeLessThanOrEqual(1);
+  const { state, cities } = test.stream;
+  expect(test.open()).toHaveLength(hasSource(state) ? 1 : 0);
+  // Nothing runs on while nothing is wanted, and nothing stands still while something is.
+  if (state === "idle") expect([cities, test.timers.pending]).toEqual([[], 0]);
+  else expect(test.timers.pending).toBeGreaterThan(0);
   for (const { city, revision } of test.heard.steps.slice(told)) {
     expect(["a", "b"]).toContain(city);
     if (revision === null) continue;
