@@ -84,6 +84,15 @@ class EarthLayerAdapterRegistry:
         """Every layer, in the order of declaration."""
         return tuple(self._adapters.values())
 
+    def feeds(self) -> Sequence[tuple[str, str, str]]:
+        """(table, source or "*", layer) of every feed; other spellings of a source have lines of their own."""
+        return tuple(
+            (table, name, adapter.id)
+            for adapter in self._adapters.values()
+            for table, source in adapter.feeds
+            for name in (source, *(alias for alias, real in adapter.aliases.items() if real == source))
+        )
+
     def sources_of(self, layer: str) -> Sequence[str]:
         """Sources whose facts the layer shows, other spellings included: old rows are shown too."""
         adapter = self.adapter(layer)
