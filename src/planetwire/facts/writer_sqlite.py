@@ -17,6 +17,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from planetwire.errors import BackendError, LogWriteFailed, SetupError
+from planetwire.facts.checkpoint_sqlite import FALLBACK_PAGES, Checkpoints
 from planetwire.failpoint import failpoint
 from planetwire.log import get_logger
 from planetwire.pool_sqlite import connect
@@ -63,6 +64,7 @@ class Writer:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="observation-writer", daemon=True)
         self._connection: sqlite3.Connection | None = None
+        self._checkpoints = Checkpoints(path)
 
     async def start(self, prepare: Callable[[sqlite3.Connection], R]) -> R:
         """Open the file, run `prepare` on it, then take units. Raises SetupError when the file cannot be used."""
@@ -72,11 +74,12 @@ class Writer:
         except (sqlite3.Error, OSError) as error:
             raise SetupError(f"the observation store {self._path} cannot be opened: {error}") from error
         self._thread.start()
+        self._checkpoints.start()
         return result
 
     def _open(self, prepare: Callable[[sqlite3.Connection], R]) -> R:
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        connection = connect(self._path, busy_timeout_s=self._busy_timeout_s)
+        connection = self._connect()
         try:
             result = prepare(connection)
         except BaseException:
@@ -134,6 +137,8 @@ class Writer:
             if units:
                 self._commit(units)
                 self._hand_over(units)
+                self._checkpoints.committed(sum(len(unit.items) or 1 for unit in units))
+        self._checkpoints.close()
         if self._connection is not None:
             self._connection.close()
 
@@ -203,8 +208,13 @@ class Writer:
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = connect(self._path, busy_timeout_s=self._busy_timeout_s)
+            self._connection = self._connect()
         return self._connection
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = connect(self._path, busy_timeout_s=self._busy_timeout_s)
+        connection.execute(f"pragma wal_autocheckpoint = {FALLBACK_PAGES}")
+        return connection
 
     def _drop_connection(self) -> None:
         """The next commit opens a new one; SQLite rolls an unfinished transaction back by itself."""
