@@ -86,6 +86,12 @@ class Observations:
         if self.required and self.bus is not None and not self.bus.connected:
             raise BackendError("the bus between web processes is away", code="bus_unavailable")
 
+    @property
+    def connected(self) -> Callable[[], bool] | None:
+        """Whether the bus is there, for who asks later; None for a process that has none to lose."""
+        bus = self.bus
+        return None if bus is None or isinstance(bus, MemoryBus) else lambda: bus.connected
+
     async def joined(self) -> str | None:
         """What readiness says of a bus that is required."""
         lost = self.required and self.bus is not None and not self.bus.connected

@@ -48,6 +48,7 @@ from planetwire.model import JobRequest, Json, TaskType
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.prune import prune_forever
 from planetwire.outbox.prune_postgres import PostgresPruner
+from planetwire.outbox.registry_postgres import write_feeds
 from planetwire.outbox.signals_postgres import read_signals
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.outlets import add_outlet, check_changes_bus
@@ -66,7 +67,7 @@ from planetwire.web import frames, halves, health, ingest, jobs, session, source
 from planetwire.web.auth import Guard
 from planetwire.web.layer_snapshots import LayerSnapshots
 from planetwire.web.limits import ConnectionLimits
-from planetwire.web.metrics import expose, expose_earth
+from planetwire.web.metrics import expose, expose_bus, expose_earth
 from planetwire.web.search import router as search_router
 from planetwire.web.sse import SseEndpoint
 from planetwire.web.sse_protocol import make_protocol
@@ -185,6 +186,7 @@ async def _open_earth(
     doorbell.start()
     stack.push_async_callback(doorbell.aclose)
     registry = EarthLayerAdapterRegistry()
+    await write_feeds(pool, registry.feeds())
     event_log = await PostgresEventLog.open(pool)
     facts, objects = PostgresFactStore(pool), PostgresObjectStore(pool)
     snapshots = LayerSnapshots(facts, registry, event_log, cache, clock, objects=objects, simulated=settings.simulated)
@@ -275,6 +277,7 @@ async def _open_terminal(
     web.before_end.append(_soon(endpoint.drain))
     web.checks |= {"observations": lambda: _answers(event_log.head), "bus": observations.joined}
     expose("terminal", hub)
+    expose_bus(observations.connected)
     publish: Callable[[Sequence[Any]], None] = hub.publish
     if pool is not None:  # the weather half on the globe, where both halves run
         stations = PostgresStations(pool, PostgresFactStore(pool, Projection(EarthLayerAdapterRegistry().derivers)))
@@ -426,6 +429,7 @@ async def open_relay(settings: Settings, dsn: str, secrets: Secrets) -> AsyncIte
         doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES, BROADCASTS))
         doorbell.start()
         stack.push_async_callback(doorbell.aclose)
+        await write_feeds(pool, EarthLayerAdapterRegistry().feeds())
         parts = Parts({"relay": _relay(settings, pool, doorbell, no_cache, lambda events: None).run})
         event_log = await PostgresEventLog.open(pool)
         add_outlet(parts.loops, settings, secrets.changes_bus, pool, event_log, doorbell.bell(BROADCASTS))

@@ -91,9 +91,11 @@ async def test_without_redis_patches_are_taken_and_the_log_is_looked_at(
             await watcher.until(last)
         async with httpx.AsyncClient(base_url=both[0].url, trust_env=False) as http:
             assert (await http.get("/readyz")).status_code == 200, "the bus is a convenience here"
-        cable.plug_in()
-        for process in both:
-            await process.said("stream.bus.connected", 2)
+            assert "planetwire_stream_bus_connected 0.0" in (await http.get("/metrics")).text
+            cable.plug_in()
+            for process in both:
+                await process.said("stream.bus.connected", 2)
+            assert "planetwire_stream_bus_connected 1.0" in (await http.get("/metrics")).text
         last = await push_all(web, both, 100, 20)
         for watcher in watchers:
             assert await watcher.until(last) == list(range(1, 41))
@@ -162,6 +164,19 @@ async def test_a_process_whose_listener_is_cut_off_catches_up_from_the_log(
         last = await push_all(web, [whole, cut], 100, 20)
         for watcher in watchers:
             assert await watcher.until(last) == list(range(1, 41))
+
+
+async def test_behind_a_pooler_nobody_hears_and_all_look(web: WebProcesses, pooled_dsn: str) -> None:
+    """Two web processes that can only reach PgBouncer: a second late, and nothing else."""
+    both = [await web.begin(bus="postgres", observations_url=pooled_dsn) for _ in range(2)]
+    for process in both:
+        process.url = (await process.said("web.server.started"))["url"]
+        await process.said("stream.bus.poll_only")
+        await process.said("facts.observation.unclaimed")
+    watchers = await crowd(both)
+    last = await push_all(web, both, 0, 30)
+    for watcher in watchers:
+        assert await watcher.until(last) == list(range(1, 31))
 
 
 async def test_a_killed_process_costs_the_others_nothing(web: WebProcesses, pg_dsn: str) -> None:

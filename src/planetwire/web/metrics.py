@@ -45,6 +45,7 @@ class Streams(Collector):
 
     def __init__(self) -> None:
         self.hubs: dict[str, Counted] = {}
+        self.joined: Callable[[], bool] | None = None
 
     def collect(self) -> Iterator[Metric]:
         """All series, one sample a hub."""
@@ -74,6 +75,9 @@ class Streams(Collector):
             for reason, count in hub.resyncs.items():
                 resyncs.add_metric([half, str(reason)], count)
         yield resyncs
+        if self.joined is not None:
+            name, text = "planetwire_stream_bus_connected", "Whether rings of other web processes are heard."
+            yield GaugeMetricFamily(name, text, value=self.joined())
 
 
 _streams = Streams()
@@ -84,6 +88,11 @@ def expose(half: str, hub: Counted) -> None:
     if not _streams.hubs:
         REGISTRY.register(_streams)
     _streams.hubs[half] = hub
+
+
+def expose_bus(connected: Callable[[], bool] | None) -> None:
+    """Show whether the bus between web processes is there; None where there is none."""
+    _streams.joined = connected
 
 
 class CountedRelay(Protocol):
