@@ -6,9 +6,8 @@
  */
 import { createStore, type StoreApi } from "zustand/vanilla";
 import type { Backoff } from "../client/backoff";
-import { type CityDetail, readTerminal, type TerminalRow } from "../client/city_wire";
-import { type Http, HttpError } from "../client/http";
-import { record, texts } from "../client/parse";
+import type { CityDetail, TerminalRow } from "../client/city_wire";
+import type { Http } from "../client/http";
 import { ObservationStream } from "../client/sse";
 import type { CityStep } from "../client/sse_frames";
 import type { StreamState } from "../client/sse_states";
@@ -17,12 +16,11 @@ import { browserTimers, type Timers } from "../client/timers";
 import { applyPatch, type CityState, cityFromDetail, rollDay } from "./city";
 import { DetailLoader, type Verdict } from "./detail_loader";
 import { Pace } from "./pace";
-import { mergeRows, rowWithCity, rowWithPatch } from "./rows";
+import { RowLoader } from "./row_loader";
+import { type Aliases, mergeRows, rowWithCity, rowWithPatch } from "./rows";
 import { SilenceWatch } from "./silence";
 
 const TICK_MS = 15_000;
-const ROWS_EVERY_MS = 60_000;
-const ROWS_RETRY_MS = 5_000;
 /** Events are drawn at most this often; the first after a pause at once. */
 const PAINT_MS = 200;
 
@@ -43,7 +41,7 @@ export interface TerminalState {
   rows_phase: "loading" | "ready" | "failed";
   rows_error: string | null;
   /** Further names of each city, for the search. */
-  aliases: Readonly<Record<string, readonly string[]>>;
+  aliases: Aliases;
   cities: Readonly<Record<string, CityView>>;
 }
 
@@ -62,21 +60,18 @@ const NEW_CITY: CityView = { phase: "loading", state: null, mark: "none", error:
 export class Terminal {
   readonly store: StoreApi<TerminalState>;
   readonly stream: ObservationStream;
-  readonly #http: Http;
   readonly #timers: Timers;
   readonly #isHidden: () => boolean;
   readonly #loader: DetailLoader;
+  readonly #rows: RowLoader;
   readonly #silence: SilenceWatch;
   readonly #paint: Pace;
   /** Steps that the stream has handed on and the store does not show yet, by city. */
   #waiting = new Map<string, CityStep[]>();
   #visible: readonly string[] = [];
-  #rowsAt_ms = 0;
   #cancelTick: () => void = () => {};
-  #stopRows = new AbortController();
 
   constructor({ http, open, timers = browserTimers, backoff, isHidden = () => false, debug }: TerminalOptions) {
-    this.#http = http;
     this.#timers = timers;
     this.#isHidden = isHidden;
     this.store = createStore<TerminalState>(() => ({
@@ -91,6 +86,14 @@ export class Terminal {
       onDetail: (city, detail) => this.#onDetail(city, detail),
       onTrouble: (city, error) => this.#setView(city, { ...this.#view(city), error }),
       onGaveUp: (city, code) => this.#onGaveUp(city, code),
+    });
+    this.#rows = new RowLoader(http, timers, {
+      onRows: (rows) =>
+        this.store.setState((old) => ({ rows: mergeRows(old.rows, rows), rows_phase: "ready", rows_error: null })),
+      // Rows that were shown stay; only a first load can fail as a whole.
+      onFailed: (code) =>
+        this.store.setState((old) => ({ rows_phase: old.rows.length > 0 ? "ready" : "failed", rows_error: code })),
+      onAliases: (aliases) => this.store.setState({ aliases }),
     });
     this.#silence = new SilenceWatch({
       http,
@@ -115,14 +118,13 @@ export class Terminal {
 
   /** Begins with the rows; call `show` for the cities. */
   async start(): Promise<void> {
-    this.#stopRows = new AbortController();
     this.#tickLater();
-    await Promise.all([this.#loadRows(), this.#loadAliases()]);
+    await this.#rows.start();
   }
 
   stop(): void {
     this.#cancelTick();
-    this.#stopRows.abort(new DOMException("page left", "AbortError"));
+    this.#rows.stop();
     this.stream.stop();
     this.#loader.stop();
     for (const city of this.#visible) this.#silence.forget(city);
@@ -162,7 +164,7 @@ export class Terminal {
   }
 
   retryRows(): void {
-    void this.#loadRows();
+    void this.#rows.load();
   }
 
   /** The page can be seen again, or the network is back. */
@@ -259,37 +261,6 @@ export class Terminal {
     }
   }
 
-  async #loadRows(): Promise<void> {
-    this.#rowsAt_ms = this.#timers.now();
-    try {
-      const body = await this.#http.get<unknown>("/api/scan/terminal", {
-        cache: "no-cache",
-        signal: this.#stopRows.signal,
-      });
-      const { rows } = readTerminal(body);
-      this.store.setState((old) => ({ rows: mergeRows(old.rows, rows), rows_phase: "ready", rows_error: null }));
-    } catch (error) {
-      if (this.#stopRows.signal.aborted) return;
-      this.#rowsAt_ms += ROWS_RETRY_MS - ROWS_EVERY_MS;
-      const code = error instanceof HttpError ? error.code : error instanceof TypeError ? "unreadable" : "unreachable";
-      // Rows that were shown stay; only a first load can fail as a whole.
-      this.store.setState((old) => ({ rows_phase: old.rows.length > 0 ? "ready" : "failed", rows_error: code }));
-    }
-  }
-
-  async #loadAliases(): Promise<void> {
-    try {
-      const body = await this.#http.get<unknown>("/api/cities", { signal: this.#stopRows.signal });
-      const items = record(body)?.items;
-      const entries = (Array.isArray(items) ? items : []).map(record);
-      const named = entries.filter((entry) => typeof entry?.city === "string");
-      const aliases = named.map((entry) => [entry?.city, [...texts(entry?.aliases), ...texts([entry?.iata])]]);
-      this.store.setState({ aliases: Object.fromEntries(aliases) });
-    } catch {
-      // Cities are still found by their name and airport.
-    }
-  }
-
   #tickLater(): void {
     this.#cancelTick = this.#timers.after(TICK_MS, () => {
       this.#look();
@@ -307,9 +278,7 @@ export class Terminal {
     }
     if (this.#isHidden()) return;
     this.#silence.look(this.#visible.filter((city) => !this.#loader.isLoading(city)));
-    if (now - this.#rowsAt_ms >= ROWS_EVERY_MS || this.store.getState().rows_error !== null) {
-      if (now - this.#rowsAt_ms >= ROWS_RETRY_MS) void this.#loadRows();
-    }
+    this.#rows.look();
   }
 }
 
