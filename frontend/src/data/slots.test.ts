@@ -57,3 +57,19 @@ describe("places", () => {
     expect(citiesOf(withCity(DEFAULTS, 1, null), false)).toHaveLength(3);
   });
 });
+
+it("lines that another window sets come in here, its places do not", () => {
+  const heard: ((text: string | null) => void)[] = [];
+  const written: string[] = [];
+  const store = createArrangement({
+    read: () => null,
+    write: (text) => written.push(text),
+    watch: (listener) => heard.push(listener),
+  });
+  const thresholds = { tokyo: [{ value: 30, unit: "celsius" as const }] };
+  const other = JSON.stringify({ ...DEFAULTS, layout: 9, thresholds });
+  heard[0]?.(other);
+  heard[0]?.(other);
+  expect(store.getState()).toMatchObject({ layout: 4, thresholds });
+  expect(written).toHaveLength(1);
+});

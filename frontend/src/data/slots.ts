@@ -129,6 +129,8 @@ export function citiesOf(arrangement: Arrangement, single: boolean): readonly st
 export interface Keeper {
   read(): string | null;
   write(text: string): void;
+  /** Calls with what another window of this browser has written. */
+  watch?(heard: (text: string | null) => void): void;
 }
 
 /** The browser's storage; where it is refused, everything works and nothing is kept. */
@@ -147,10 +149,22 @@ export const browserKeeper: Keeper = {
       // Private windows may refuse storage.
     }
   },
+  watch(heard) {
+    globalThis.addEventListener?.("storage", (event) => {
+      if (event.key === KEY) heard(event.newValue);
+    });
+  },
 };
 
 export function createArrangement(keeper: Keeper = browserKeeper): StoreApi<Arrangement> {
   const store = createStore<Arrangement>(() => parseArrangement(keeper.read()));
-  store.subscribe((arrangement) => keeper.write(JSON.stringify(arrangement)));
+  store.subscribe((arrangement, before) => {
+    if (arrangement !== before) keeper.write(JSON.stringify(arrangement));
+  });
+  // Each window has its own places. Lines belong to the city: written back from an old copy they would be lost.
+  keeper.watch?.((text) => {
+    const { thresholds } = parseArrangement(text);
+    if (JSON.stringify(thresholds) !== JSON.stringify(store.getState().thresholds)) store.setState({ thresholds });
+  });
   return store;
 }

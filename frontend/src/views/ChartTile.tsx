@@ -122,7 +122,10 @@ function CityChartPanel({ state, name, unit }: { state: CityState; name: string;
   );
 }
 
-function Trouble({ city, view }: { city: string; view: CityView }) {
+/** Codes after which trying again gives the same: another city is the way on. */
+const FINAL = new Set(["unknown_city", "not_found"]);
+
+function Trouble({ city, view, onPick }: { city: string; view: CityView; onPick: () => void }) {
   const { t } = useTranslation("terminal");
   const { terminal } = useTerminal();
   if (view.phase === "loading") {
@@ -135,21 +138,34 @@ function Trouble({ city, view }: { city: string; view: CityView }) {
   return (
     <div className="tile__message tile__message--bad" role="alert">
       <p>{t("tile.failed", { code: view.error })}</p>
-      <button type="button" className="button" onClick={() => terminal.retry(city)}>
-        {t("tile.retry")}
-      </button>
+      {FINAL.has(view.error ?? "") ? (
+        <button type="button" className="button" onClick={onPick}>
+          {t("tile.choose_button")}
+        </button>
+      ) : (
+        <button type="button" className="button" onClick={() => terminal.retry(city)}>
+          {t("tile.retry")}
+        </button>
+      )}
     </div>
   );
 }
 
-function Body({ city, view }: { city: string; view: CityView | undefined }) {
+interface BodyProps {
+  city: string;
+  view: CityView | undefined;
+  onPick: () => void;
+}
+
+const LOADING: CityView = { phase: "loading", state: null, mark: "none", error: null };
+
+function Body({ city, view, onPick }: BodyProps) {
   const { t } = useTranslation("terminal");
   const nameOf = useCityName();
   const row = useRow(city);
   const state = view?.state ?? null;
   const unit = useUnit(state?.unit ?? "celsius");
-  if (!view || !state)
-    return <Trouble city={city} view={view ?? { phase: "loading", state: null, mark: "none", error: null }} />;
+  if (!view || !state) return <Trouble city={city} view={view ?? LOADING} onPick={onPick} />;
   if (state.series.every((series) => series.x.length === 0)) {
     return <div className="tile__message">{t("tile.empty")}</div>;
   }
@@ -189,7 +205,7 @@ export function ChartTile({ place }: { place: number }) {
             onClear={() => pick(null)}
           />
           {picking ? <CityPicker onPick={pick} onClose={() => setPicking(false)} /> : null}
-          <Body key={city} city={city} view={view} />
+          <Body key={city} city={city} view={view} onPick={() => setPicking(true)} />
         </>
       ) : (
         <div className="tile__free">
