@@ -5,7 +5,7 @@ Invariant: the ring holds every event of the topic above `floor`, oldest first, 
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -27,6 +27,7 @@ class Topic:
 
     __slots__ = (
         "_bytes",
+        "_ends",
         "_first",
         "_frames",
         "_revisions",
@@ -51,6 +52,7 @@ class Topic:
         self.shared = 0  # how many of them follow other topics too
         self._revisions: list[int] = []
         self._frames: list[bytes] = []
+        self._ends: list[int] = []  # bytes ever added up to and with each frame: a page is cut without a loop
         self._first = 0  # index of the oldest frame kept; what lies before it waits for the next compaction
         self._bytes = 0
 
@@ -68,12 +70,13 @@ class Topic:
         """Keep the newest frame and let the oldest go once the ring is full. Revisions rise."""
         self._revisions.append(revision)
         self._frames.append(frame)
+        self._ends.append((self._ends[-1] if self._ends else 0) + len(frame))
         self._bytes += len(frame)
         self.head = revision
         while len(self._frames) - self._first > self.max_frames or self._bytes > self.max_bytes:
             self._evict()
         if self._first > self.max_frames:
-            del self._revisions[: self._first], self._frames[: self._first]
+            del self._revisions[: self._first], self._frames[: self._first], self._ends[: self._first]
             self._first = 0
 
     def _evict(self) -> None:
@@ -81,6 +84,15 @@ class Topic:
         self._bytes -= len(self._frames[self._first])
         self._frames[self._first] = b""
         self._first += 1
+
+    def page(self, cursor: int, head: int) -> tuple[list[bytes], int]:
+        """The next frames, and the cursor after them (`head` when none is left). The cursor is at least `floor`."""
+        start = bisect_right(self._revisions, cursor, lo=self._first)
+        if start == len(self._frames):
+            return [], head
+        full = self._ends[start] - len(self._frames[start]) + PAGE_BYTES
+        stop = min(bisect_left(self._ends, full, lo=start) + 1, start + 2 * PAGE_FRAMES)
+        return self._frames[start:stop], head if stop >= len(self._frames) else self._revisions[stop - 1]
 
     def after(self, revision: int, limit: int) -> Numbered:
         """At most `limit` frames above the revision, oldest first. The revision is at least `floor`."""
@@ -91,6 +103,8 @@ class Topic:
 
 def ring_page(topics: list[Topic], cursor: int, head: int) -> tuple[list[bytes], int]:
     """The next frames of these topics in revision order, and the cursor after them (`head` when none is left)."""
+    if len(topics) == 1:
+        return topics[0].page(cursor, head)
     share = max(4, 2 * PAGE_FRAMES // len(topics))
     pool: Numbered = []
     bound = head
@@ -99,8 +113,7 @@ def ring_page(topics: list[Topic], cursor: int, head: int) -> tuple[list[bytes],
         pool += part
         if len(part) == share:  # there may be more of this topic: nothing beyond may be sent before it
             bound = min(bound, part[-1][0])
-    if len(topics) > 1:
-        pool.sort()
+    pool.sort()
     return cut_page(pool, bound)
 
 
