@@ -45,6 +45,10 @@ class Ringer:
         """Until cancelled, or `send` fails: what is due then stays due."""
         while True:
             await self._due.wait()
-            async with asyncio.timeout(ECHO_S):
-                await self._send()
-                self._due.clear()
+            self._due.clear()  # before sending: what comes meanwhile is due again
+            try:
+                async with asyncio.timeout(ECHO_S):
+                    await self._send()
+            except BaseException:
+                self._due.set()
+                raise

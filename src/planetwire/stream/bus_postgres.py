@@ -9,7 +9,7 @@ from planetwire.errors import BackendError
 from planetwire.log import get_logger
 from planetwire.postgres import ECHO_S, SELF_TEST_S, Listener, Pool, translated
 from planetwire.sql import queries_beside
-from planetwire.stream.bus import RETRY_S, Ringer
+from planetwire.stream.bus import RETRY_MAX_S, RETRY_S, Ringer
 
 log = get_logger()
 Q = queries_beside(__file__)
@@ -33,6 +33,7 @@ class PostgresBus:
         self._channel = channel
         self._on_ring = on_ring
         self._ringer = Ringer(self._send)
+        self._retry_s = RETRY_S
         self._listener = Listener(
             listen_dsn,
             (channel,),
@@ -67,9 +68,12 @@ class PostgresBus:
             try:
                 await self._ringer.run()
             except (BackendError, TimeoutError) as error:
-                log.warning("stream.bus.lost", bus="postgres", error=repr(error))
-                await asyncio.sleep(RETRY_S)
+                if self._retry_s == RETRY_S:
+                    log.warning("stream.bus.lost", bus="postgres", error=repr(error))
+                await asyncio.sleep(self._retry_s)
+                self._retry_s = min(self._retry_s * 2, RETRY_MAX_S)
 
     async def _send(self) -> None:
         async with translated():
             await self._pool.execute(Q.ring, self._channel)
+        self._retry_s = RETRY_S
