@@ -262,3 +262,25 @@ def test_two_minutes_without_network_are_filled_exactly_and_nothing_is_fetched_a
         page.evaluate("() => window.dispatchEvent(new Event('online'))")
         wait_for(lambda: held() == [10.0, *missed.values()], within_s=40, what="all that was missed")
         assert fetched == []
+
+
+def plates(at: int, *names: str) -> dict[str, Any]:
+    points = [{"runway": name, "temp": 20.0 + i, "is_settlement": i == 0} for i, name in enumerate(names)]
+    return {"source": "amsc_awos", "series_key": "runway", "runway_points": points, "obs_time": at}
+
+
+def test_a_runway_switched_off_stays_off_and_a_new_one_comes_by_itself(terminal: Installation, page: Page) -> None:
+    """S177, S205: through patches and a reload; the settlement's runway is marked."""
+    at = now_s()
+    push(terminal, "shanghai", {at - 120: 20.0}, **plates(at - 120, "17L/35R", "16R/34L"))
+    opened(page, terminal.url)
+    legend = tile(page, "shanghai").locator(".legend")
+    legend.get_by_role("button", name="Runway 16R/34L").click()
+    push(terminal, "shanghai", {at - 60: 20.0}, **plates(at - 60, "17L/35R", "16R/34L", "17R/35L"))
+    expect(legend.get_by_role("button", name="Runway 17R/35L", pressed=True)).to_be_visible()
+    expect(legend.get_by_role("button", name="Runway 16R/34L", pressed=False)).to_be_visible()
+    settling = legend.get_by_role("button", name="Runway 17L/35R")
+    expect(settling.get_by_role("img", name="The day is settled by this")).to_be_visible()
+    page.reload()
+    page.wait_for_function(LIVE)
+    expect(legend.get_by_role("button", name="Runway 16R/34L", pressed=False)).to_be_visible()
