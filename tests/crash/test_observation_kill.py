@@ -79,3 +79,23 @@ async def test_a_killed_process_leaves_the_database_whole(
 ) -> None:
     """S169, S198: the same in PostgreSQL, where the head's row is let go with the connection."""
     await check_stored(pg_observations, await three_lives(pg_dsn, failpoint))
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "postgres"])
+async def test_three_processes_that_append_at_once_and_are_killed_leave_one_row_of_revisions(
+    backend: str, tmp_path: Path, pg_observations: Observations, pg_dsn: str
+) -> None:
+    """S216, Q12: as the web processes of one host do with a file, and those of several with a database."""
+    place = pg_dsn if backend == "postgres" else str(tmp_path / "observations.db")
+    lives = await asyncio.gather(*(asyncio.to_thread(run_until_killed, place, None, 300) for _ in range(3)))
+    acknowledged = sorted(revision for _, revisions in lives for revision in revisions)
+    assert len({epoch for epoch, _ in lives}) == 1
+    assert len(acknowledged) == len(set(acknowledged)) >= 900
+    if backend == "postgres":
+        await check_stored(pg_observations, acknowledged)
+        return
+    opened = await open_observations(Path(place), SystemClock())  # type: ignore[arg-type]
+    try:
+        await check_stored(opened, acknowledged)
+    finally:
+        await opened.close()
