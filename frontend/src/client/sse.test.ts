@@ -50,6 +50,7 @@ describe("the table", () => {
 
 // S179–S181, S184–S187: visible cities only, rebuilt when they change, resumed where it was lost.
 describe("one stream", () => {
+  // F10: a city that joins never begins behind its own snapshot.
   it("begins at the least of the visible cities' snapshots", () => {
     const { stream, timers, sources } = testStream();
     stream.want(["tokyo", "shanghai"]);
@@ -106,6 +107,7 @@ describe("one stream", () => {
     expect(test.open()).toHaveLength(1);
   });
 
+  // F15: a connection that is half open says nothing.
   it("counts as lost after two and a half heartbeats of silence", () => {
     const test = live();
     test.timers.advance(74_000);
@@ -115,6 +117,7 @@ describe("one stream", () => {
     expect(test.sources[0]?.closed).toBe(true);
   });
 
+  // F14, F36.
   it("stays while heartbeats come, and takes their cursor", () => {
     const test = live();
     for (let beat = 0; beat < 10; beat += 1) {
@@ -184,6 +187,7 @@ describe("one stream", () => {
     expect(test.open()).toHaveLength(1);
   });
 
+  // F17.
   it("is quick again after a healthy minute, and not after less", () => {
     const firstWait = (healthy_ms: number) => {
       const test = live();
@@ -274,6 +278,7 @@ describe("what is handed on", () => {
     expect(test.heard.resyncs).toEqual([{ cities: ["shanghai"], reason: "slow_consumer", mark: true }]);
   });
 
+  // F6.
   it("goes back to a server that is behind what was asked for", () => {
     const test = live();
     test.last().send(patch("shanghai", 30, 20));

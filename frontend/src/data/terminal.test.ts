@@ -189,6 +189,7 @@ describe("a gap (S188, S194)", () => {
     expect(view("hong kong").mark).toBe("none");
   });
 
+  // F11: the cursor moves with a snapshot that came, never with one that was asked for.
   it("stays marked when it cannot be fetched, keeps the curve, and is tried again when told", async () => {
     const { wire, details, view, timers, routes, terminal } = await live();
     wire.last().send(patch("shanghai", 9, 5));

@@ -80,7 +80,9 @@ export function drawLines(plot: uPlot, lines: readonly ChartLine[], unit: Unit):
     ctx.strokeStyle = line.reached ? INK.lineReached : INK.line;
     ctx.fillStyle = ctx.strokeStyle;
     const level = Math.round(y) + 0.5;
+    ctx.globalAlpha = 0.6;
     if (y >= bbox.top && y <= bottom) stroke(ctx, bbox.left, level, bbox.left + bbox.width, level);
+    ctx.globalAlpha = 1;
     const arrow = y < bbox.top ? "▲ " : y > bottom ? "▼ " : "";
     const text = `${arrow}${line.text}${line.reached ? " ✓" : ""}`;
     ctx.fillText(text, bbox.left + bbox.width - 4 * dpr, texts[i] as number);
