@@ -230,6 +230,8 @@ def test_nine_charts_are_nine_cities_and_a_phone_is_one(terminal: Installation, 
     assert small.evaluate("() => window.__planetwire.terminal.cities") == ["shanghai"]
     small.locator(".rows__city").nth(1).click()
     wait_for(lambda: small.evaluate("() => window.__planetwire.terminal.cities") == ["busan"], within_s=20, what="one")
+    small.set_viewport_size({"width": PHONE["height"], "height": PHONE["width"]})
+    expect(small.locator(".tile")).to_have_count(1)
     phone.close()
 
 

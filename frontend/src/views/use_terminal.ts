@@ -51,9 +51,9 @@ export function useCityName(): (row: Pick<TerminalRow, "display_name" | "display
   return (row) => (chinese ? (row.display_name_zh ?? row.display_name) : row.display_name);
 }
 
-/** Whether the screen has room for one chart only. */
+/** Whether the screen has room for one chart only: a phone, whichever way it is held. */
 export function useSingle(): boolean {
-  const query = useMemo(() => window.matchMedia("(max-width: 760px)"), []);
+  const query = useMemo(() => window.matchMedia("(max-width: 760px), (max-height: 480px)"), []);
   return useSyncExternalStore(
     (changed) => {
       query.addEventListener("change", changed);
