@@ -12,8 +12,10 @@ import pytest_asyncio
 
 from cable import Cable
 from fix_observations import START, Observations, patch, postgres_observations
+from planetwire.cities import CITIES as REGISTRY
 from planetwire.clock import ManualClock
 from planetwire.errors import LogWriteFailed
+from planetwire.facts.observations_postgres import HEADLINE, Q
 from planetwire.model import Appended, ObservationPatch
 from planetwire.postgres import Pool
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
@@ -94,12 +96,28 @@ async def test_one_bad_unit_of_a_group_costs_the_others_nothing(pg_observations:
     assert [event.revision for event in pg_observations.heard] == [1, 2]
 
 
+async def test_highs_of_all_cities_are_read_from_the_index_alone(pg_observations: Observations, pg_pool: Pool) -> None:
+    """S182: a day of minutes of fifty cities is not looked up in the table, nor read once for each city."""
+    await pg_pool.execute(
+        """insert into observations (city, series_key, source, obs_time_ms, temp_c, revision)
+        select ($1::text[])[1 + n % $2], 'metar', 'metar', n / $2 * 60000, 20, n from generate_series(1, 100000) n""",
+        [city.key for city in REGISTRY],
+        len(REGISTRY),
+    )
+    await pg_pool.execute("vacuum (analyze) observations")
+    async with pg_pool.acquire() as connection:
+        await connection.execute("set plan_cache_mode = force_generic_plan")
+        values = ([city.key for city in REGISTRY], [60_000_000] * len(REGISTRY), HEADLINE)
+        plan = "\n".join(row[0] for row in await connection.fetch(f"explain {Q.highs}", *values))
+    assert "Index Only Scan using observations_pkey" in plan
+
+
 async def test_a_database_made_by_an_older_version_gets_its_tables_at_the_start(pg_dsn: str, pg_pool: Pool) -> None:
     """As a file does: one setting moves the half to PostgreSQL (Q14)."""
     tables = await pg_pool.fetchval(
         "select string_agg(relname, ', ') from pg_class where relkind = 'r' and relname like 'observation%'"
     )
-    await pg_pool.execute(f"drop table {tables}; delete from planetwire_migrations where name = '0012_observations'")
+    await pg_pool.execute(f"drop table {tables}; delete from planetwire_migrations where name like '%\\_observation%'")
     async with postgres_observations(pg_dsn, ManualClock(START)) as observations:
         assert (await observations.put("seoul", 20.0)).revision == 1
 

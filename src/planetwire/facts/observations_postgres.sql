@@ -141,10 +141,21 @@ with old as (
 select count(*) from old;
 
 -- name: prune_history
-delete from observations
-where (city, obs_time_ms, series_key, source) in (
-    select city, obs_time_ms, series_key, source from observations where obs_time_ms < $1 limit $2
-);
+-- City by city, as the only index goes.
+delete from observations old
+using (
+    select reading.*
+    from (select distinct city from observation_latest) known
+    cross join lateral (
+        select city, obs_time_ms, series_key, source
+        from observations
+        where city = known.city and obs_time_ms < $1
+        limit $2
+    ) reading
+    limit $2
+) past
+where (old.city, old.obs_time_ms, old.series_key, old.source)
+    = (past.city, past.obs_time_ms, past.series_key, past.source);
 
 -- name: prune_keys
 delete from observation_keys
