@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,8 @@ class Server:
     get_after: str  # with a cursor
     post: str
     body: str
+    publishers: int = 50
+    depth: int = 1  # events that a publisher sends before it waits for an acknowledgement
 
     def cpu_s(self) -> float:
         """CPU time used so far, to the nanosecond, threads that ended included to the clock tick."""
@@ -123,7 +125,7 @@ def compiled(name: str, folder: Path) -> Path:
 class Generator:
     """`_fanload` under way: `do` gives it a command and returns its answer."""
 
-    def __init__(self, folder: Path, server: Server, names: list[str], publishers: int, depth: int = 1) -> None:
+    def __init__(self, folder: Path, server: Server, names: list[str]) -> None:
         self._server = server
         self._process = subprocess.Popen(
             [compiled("_fanload", folder)],
@@ -133,7 +135,7 @@ class Generator:
             self.tell(f"topic {name}")
         for word in ("get", "post", "body"):
             self.tell(f"{word} {getattr(server, word)}")
-        self.do(f"ports {server.port} {server.publish_port} {publishers} {depth}")
+        self.do(f"ports {server.port} {server.publish_port} {min(server.publishers, len(names))} {server.depth}")
 
     def tell(self, command: str) -> None:
         """A command without an answer."""
@@ -215,7 +217,7 @@ PATCH = '{"city":"{topic}","source":"bench","changes":{"temp":21.5,"station_labe
 
 @contextlib.contextmanager
 def ours(*, route: bool = False, stall_s: float = 20.0) -> Iterator[Server]:
-    """Our web process. `route`: patches are posted to the HTTP route, each by itself."""
+    """Our web process. `route`: patches are posted to the HTTP route, each by itself; else one pipe brings them all."""
     folder = Path(tempfile.mkdtemp(prefix="pw-fanout-"))
     port, publish_port = _free_port(), _free_port()
     command = [sys.executable, HERE / "_fanout_server.py", str(port), str(publish_port), folder, str(stall_s)]
@@ -224,7 +226,8 @@ def ours(*, route: bool = False, stall_s: float = 20.0) -> Iterator[Server]:
     post = "POST /api/internal/collector-patch HTTP/1.1\\r\\nAuthorization: Bearer bench-ingest"
     try:
         with _process(command, (port, publish_port)) as pids:
-            yield _server("planetwire", pids, port, port if route else publish_port, get, post, body=PATCH, after=after)
+            server = _server("planetwire", pids, port, port, get, post, body=PATCH, after=after)
+            yield server if route else replace(server, publish_port=publish_port, publishers=1, depth=200)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

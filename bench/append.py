@@ -168,7 +168,7 @@ def shares(producers: int) -> bool:
 def posted() -> bool:
     """POST → SSE at a steady rate."""
     with tempfile.TemporaryDirectory(prefix="pw-append-") as folder, ours(route=True) as server:
-        generator = Generator(Path(folder), server, topics(), publishers=50)
+        generator = Generator(Path(folder), server, topics())
         try:
             generator.open(0, 50)
             generator.do("each 2")

@@ -54,7 +54,7 @@ def storm(folder: Path, peer: Callable[[], AbstractContextManager[Server]]) -> d
     """Seconds until all have caught up, and what went wrong."""
     with peer() as server:
         names = topics()[:TOPICS]
-        generator = Generator(folder, server, names, publishers=TOPICS, depth=8)
+        generator = Generator(folder, server, names)
         try:
             for number, cursor in enumerate(cursors(generator, server, names)):
                 generator.tell(f"cursor {number} {cursor}")

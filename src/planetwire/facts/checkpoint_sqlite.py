@@ -14,7 +14,8 @@ from planetwire.pool_sqlite import connect
 
 log = get_logger()
 
-EVERY_ROWS = 100  # about a thousand pages when each is committed alone
+EVERY_PAGES = 1_000  # as SQLite itself; estimated:
+PAGES_COMMIT, PAGES_ROW = 5, 3  # leaves that every commit touches, and those of each reading's city
 FALLBACK_PAGES = 4_000  # the writer helps beyond this: only between two writes can the log begin anew
 CLOSE_TIMEOUT_S = 10.0
 
@@ -24,7 +25,7 @@ class Checkpoints:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._rows = 0
+        self._pages = 0
         self._due = threading.Event()
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="observation-checkpoint", daemon=True)
@@ -34,10 +35,10 @@ class Checkpoints:
         self._thread.start()
 
     def committed(self, rows: int) -> None:
-        """So many more rows lie in the log."""
-        self._rows += rows
-        if self._rows >= EVERY_ROWS:
-            self._rows = 0
+        """One commit more lies in the log, of so many rows."""
+        self._pages += PAGES_COMMIT + PAGES_ROW * rows
+        if self._pages >= EVERY_PAGES:
+            self._pages = 0
             self._due.set()
 
     def close(self) -> None:
