@@ -141,9 +141,7 @@ async def live_server(
         yield live
     finally:
         await stop()
-        for client in _clients:
-            await client.close()
-        _clients.clear()
+        await SseClient.close_all()
         for loop in loops:
             loop.cancel()
         await asyncio.gather(*loops, return_exceptions=True)
@@ -179,8 +177,12 @@ class SseClient:
         sock.setblocking(False)
         if rcvbuf:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, rcvbuf)
-        await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", port))
-        reader, writer = await asyncio.open_connection(sock=sock, limit=rcvbuf or 1 << 16)
+        try:
+            await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", port))
+            reader, writer = await asyncio.open_connection(sock=sock, limit=rcvbuf or 1 << 16)
+        except BaseException:
+            sock.close()
+            raise
         client = cls(reader, writer)
         _clients.append(client)
         lines = "".join(f"{name}: {value}\r\n" for name, value in (headers or {}).items())
@@ -241,6 +243,13 @@ class SseClient:
             assert frame is not None, f"the stream ended before {kind}"
             if frame["type"] == kind:
                 return frame
+
+    @staticmethod
+    async def close_all() -> None:
+        """Whoever was not closed, also a client that was given up before its answer."""
+        for client in _clients:
+            await client.close()
+        _clients.clear()
 
     async def close(self) -> None:
         self.writer.transport.abort()
