@@ -31,7 +31,7 @@ REFUSED = (asyncpg.UniqueViolationError, asyncpg.DeadlockDetectedError, asyncpg.
 # A child of the facts, as a partition is: what is addressed to it fires its own triggers.
 FAR = """
 create table collected_data_far () inherits (collected_data);
-alter table collected_data_far add primary key (id);
+alter table collected_data_far add primary key (id), add unique (source, external_key);
 select planet_watch_tree('public.collected_data');
 """
 
