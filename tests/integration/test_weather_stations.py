@@ -210,7 +210,7 @@ async def test_a_reading_that_grows_old_is_called_so(globe: Globe) -> None:
         return {row["external_key"]: row["data"]["freshness"] for row in await globe.pool.fetch(FACTS)}
 
     await globe.pool.execute("update collected_data set observed_at = clock_timestamp()")
-    said = [(await freshness_after(minutes))["seoul"] for minutes in (1, 20, 40, 70)]
+    said = [(await freshness_after(minutes))["seoul"] for minutes in (1, 20, 50, 80)]
     assert said == ["fresh", "expected_wait", "delayed", "stale"]
     before = await globe.writes()
     globe.observations.clock.advance(61)

@@ -151,7 +151,7 @@ class StationBridge:
 
 def fact_of(city: City, reading: Json, now: datetime) -> Fact:
     """One city's station: the place is its airport's, the reading its newest of a headline series."""
-    known = profile(reading["source"])
+    known = profile(reading["source"], city.metar_cadence_s)
     obs_time: datetime = reading["obs_time"]
     return Fact(
         external_key=city.key,
