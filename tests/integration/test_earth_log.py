@@ -155,10 +155,10 @@ async def test_held_rows_are_not_read_again_but_later_ones_are(pg_pool: Pool) ->
     changelog = PostgresChangeLog(pg_pool, payload)
     for key in "123":
         await pg_pool.execute("insert into collected_data (source, external_key, kind) values ('s', $1, 'k')", key)
-    rows, _ = await changelog.pending(10)
+    rows, _ = await changelog.pending(10, singly=True)
     ids = [row.id for row in rows]
-    assert [row.id for row in (await changelog.pending(10, held=ids[:2]))[0]] == ids[2:]
-    assert [row.id for row in (await changelog.pending(2))[0]] == ids[:2]
+    assert [row.id for row in (await changelog.pending(10, held=ids[:2], singly=True))[0]] == ids[2:]
+    assert [row.id for row in (await changelog.pending(2, singly=True))[0]] == ids[:2]
 
 
 async def test_consumed_rows_go_after_a_day_and_unconsumed_never(pg_pool: Pool) -> None:
