@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import resource
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from file_limit import file_size_limit
 from fix_observations import START, Observations, open_observations, patch
 from planetwire.clock import ManualClock
 from planetwire.errors import BackendError, LogWriteFailed, SetupError
 from planetwire.model import LogEvent, ResyncReason
 
 TOPIC = ["city:seoul"]
-
-
-@contextmanager
-def file_size_limit(size_bytes: int) -> Iterator[None]:
-    """No file of this process may grow beyond this: the disk is full, as SQLite sees it."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def wal_bytes(observations: Observations) -> int:
