@@ -26,24 +26,8 @@ from planetwire.web.auth import Guard
 PATH = "/api/internal/collector-patch"
 CODES = {400, 413}
 KEYS = [
-    "city",
-    "source",
-    "type",
-    "schema_version",
-    "obs_time",
-    "changes",
-    "payload",
-    "temp",
-    "temp_c",
-    "unit",
-    "amos",
-    "runway_points",
-    "max_so_far",
-    "series_key",
-    "runway",
-    "runway_obs",
-    "point_temperatures",
-    "tdz_temp",
+    *("city", "source", "type", "schema_version", "obs_time", "changes", "payload", "temp", "temp_c", "unit", "amos"),
+    *("runway_points", "max_so_far", "series_key", "runway", "runway_obs", "point_temperatures", "tdz_temp"),
 ]
 LEAVES = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=12),
