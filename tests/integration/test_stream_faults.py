@@ -133,3 +133,18 @@ async def test_large_events_of_a_window_and_a_half_stay_under_a_hundred_megabyte
     assert 10_500 <= kept <= 11_100
     await observations.close()
     assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 100_000_000
+
+
+async def test_what_was_pruned_of_loud_cities_is_no_gap_of_a_quiet_one_that_has_news(served: Served) -> None:
+    """F4: its cursor is older than what went, and yet nothing of it is missing: a replay."""
+    seen = await served.observations.put("shanghai", 20.0)
+    for number in range(5):
+        await served.observations.put("moscow", float(-number))
+    served.observations.clock.advance(WINDOW.total_seconds() + 1)
+    news = await served.observations.put("shanghai", 21.0)
+    await served.observations.store.prune()
+    client = await served.open("shanghai", seen.revision)
+    _, replayed = await client.frames(2)
+    assert (replayed["type"], replayed["revision"]) == (PATCH, news.revision)
+    both = await served.open("shanghai,moscow", seen.revision)
+    assert (await both.frames(2))[1]["reason"] == "replay_window_exceeded"
