@@ -1,8 +1,8 @@
 """Carries each city's newest headline reading from the observation log to the facts of the globe.
 
 Invariants: what the cursor covers is in the facts, for both commit together; a city is written at most once a
-spacing, with what is newest then; doing it twice changes nothing. Nobody writes to both stores, so neither can lack
-what the other was told: a database that is away delays the globe and nothing else.
+spacing, with what is newest then, by whichever process comes first; doing it twice changes nothing. Nobody writes to
+both stores, so neither can lack what the other was told: a database that is away delays the globe and nothing else.
 """
 
 from __future__ import annotations
@@ -33,18 +33,21 @@ RETRY_MAX_S = 30.0  # … doubling up to this
 class Stations(Protocol):
     """The facts of one consumer, and how far it has come."""
 
-    async def begin(self) -> tuple[Cursor | None, Mapping[str, float]]:
-        """The cursor, and how many seconds ago each fact was written."""
+    async def cursor(self) -> Cursor | None:
+        """None before any."""
 
-    async def put(self, facts: Sequence[Fact], cursor: Cursor) -> None:
-        """Both or neither. Facts with the same values stay as they are. Raises BackendError."""
+    async def ages(self) -> Mapping[str, float]:
+        """How many seconds ago each fact was written, by this process or another."""
+
+    async def put(self, facts: Sequence[Fact], cursor: Cursor) -> bool:
+        """Both or neither; False when somebody is at the same facts. Those with the same values stay as they are."""
 
     async def age(self, spared: Collection[str]) -> Sequence[str]:
         """Bring `freshness` up to date by the database's clock, except of these; keys that changed."""
 
 
 class StationBridge:
-    """One per installation, in the process that writes observations."""
+    """In each process that takes observations: they may all try, and what one has done the others leave alone."""
 
     def __init__(
         self,
@@ -94,18 +97,17 @@ class StationBridge:
         if not self._through:
             await self._begin()
         head = await self._look()
-        due = [city for city in self._pending if self._rest_s(city) <= 0]
-        if due:
+        if self._due():
+            await self._heed_others()
+        if due := self._due():
             await self._write(due, head)
         if self._clock.monotonic() - self._aged_s >= self._spacing_s:
             await self._age()
 
     async def _begin(self) -> None:
         """A cursor of another log, or ahead of this one, covers nothing: then every city is looked at."""
-        cursor, written_s_ago = await self._stations.begin()
+        cursor = await self._stations.cursor()
         known = cursor is not None and cursor.epoch == self._log.epoch and cursor.revision <= await self._log.head()
-        now_s = self._clock.monotonic()
-        self._written_s = {city: now_s - ago_s for city, ago_s in written_s_ago.items()}
         self._through = dict.fromkeys(BY_KEY, cursor.revision if cursor is not None and known else 0)
 
     async def _look(self) -> int:
@@ -117,24 +119,35 @@ class StationBridge:
         self._through |= {city: head for city in BY_KEY if city not in self._pending}
         return head
 
+    def _due(self) -> Sequence[str]:
+        return [city for city in self._pending if self._rest_s(city) <= 0]
+
+    async def _heed_others(self) -> None:
+        now_s = self._clock.monotonic()
+        for city, ago_s in (await self._stations.ages()).items():
+            self._written_s[city] = max(self._written_s.get(city, -self._spacing_s), now_s - ago_s)
+
     async def _write(self, due: Sequence[str], head: int) -> None:
         readings = await self._store.latest(due)
         now = self._clock.now()
         newest = {city: headline(readings.get(city, ())) for city in due}
         facts = [fact_of(BY_KEY[city], reading, now) for city, reading in newest.items() if reading is not None]
         through = self._through | dict.fromkeys(due, head)
-        await self._stations.put(facts, Cursor(self._log.epoch, min(through.values())))
+        if not await self._stations.put(facts, Cursor(self._log.epoch, min(through.values()))):
+            self._note(due, self._spacing_s - RETRY_S)
+            return
         self._through = through
         self._pending -= set(due)
         self._note(fact.external_key for fact in facts)
 
     async def _age(self) -> None:
+        await self._heed_others()
         resting = [city for city in self._written_s if self._rest_s(city) > 0]
         self._note(await self._stations.age(resting))
         self._aged_s = self._clock.monotonic()
 
-    def _note(self, cities: Iterable[str]) -> None:
-        self._written_s |= dict.fromkeys(cities, self._clock.monotonic())
+    def _note(self, cities: Iterable[str], ago_s: float = 0.0) -> None:
+        self._written_s |= dict.fromkeys(cities, self._clock.monotonic() - ago_s)
 
     def _rest_s(self, city: str) -> float:
         written_s = self._written_s.get(city)

@@ -8,7 +8,6 @@ from typing import Any
 
 import asyncpg
 
-from planetwire.errors import BackendError
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.stations import SOURCE
 from planetwire.model import Batch, Cursor, Fact
@@ -46,14 +45,19 @@ class PostgresStations:
         self._pool = pool
         self._facts = facts
 
-    async def begin(self) -> tuple[Cursor | None, Mapping[str, float]]:
+    async def cursor(self) -> Cursor | None:
         """See the port."""
         async with translated():
             row = await self._pool.fetchrow(Q.cursor, CONSUMER)
-            ages = await self._pool.fetch(Q.written_ago, SOURCE)
-        return (Cursor(row["epoch"], row["revision"]) if row else None), {r["external_key"]: r["ago_s"] for r in ages}
+        return Cursor(row["epoch"], row["revision"]) if row else None
 
-    async def put(self, facts: Sequence[Fact], cursor: Cursor) -> None:
+    async def ages(self) -> Mapping[str, float]:
+        """See the port."""
+        async with translated():
+            rows = await self._pool.fetch(Q.written_ago, SOURCE)
+        return {row["external_key"]: row["ago_s"] for row in rows}
+
+    async def put(self, facts: Sequence[Fact], cursor: Cursor) -> bool:
         """See the port."""
         try:
             async with translated(), self._pool.acquire() as connection, connection.transaction():
@@ -61,8 +65,9 @@ class PostgresStations:
                 if facts:
                     await self._facts.upsert(_Tx(connection), SOURCE, Batch(facts, complete=True), None)
                 await connection.execute(Q.move_cursor, CONSUMER, cursor.epoch, cursor.revision)
-        except asyncpg.LockNotAvailableError as error:
-            raise BackendError("the facts are being changed by somebody else") from error
+        except asyncpg.LockNotAvailableError:
+            return False
+        return True
 
     async def age(self, spared: Collection[str]) -> Sequence[str]:
         """See the port."""
