@@ -61,8 +61,8 @@ class MapClient:
         if strategy == "clear_then_reload":
             layer.objects.clear()
             layer.shown, layer.floor = -1, event.revision
-        takes = unbroken or (self.careless and layer.shown >= 0)
-        if strategy == "delta" and takes and await self._delta(layer, body["delta"]):
+        # Only what is whole can be changed in part; one that it knows already may be applied again.
+        if strategy == "delta" and unbroken and await self._delta(layer, body["delta"]):
             layer.shown = max(layer.shown, event.revision)
 
     async def _delta(self, layer: Layer, delta: dict[str, list[str]]) -> bool:
