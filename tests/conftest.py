@@ -18,3 +18,9 @@ pytest_plugins = [
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Browser tests last: their driver keeps an event loop in the main thread, where no other can run then."""
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+
+
+@pytest.fixture(autouse=True)
+def _logging_of_the_process_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command run inside the test process sets up logging once and for all: loggers are cached at their first use."""
+    monkeypatch.setattr("planetwire.supervise.command.configure_logging", lambda *_, **__: None)

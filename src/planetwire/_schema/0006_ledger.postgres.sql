@@ -336,6 +336,7 @@ declare
     seen text[] := '{}';
     taken text[] := '{}';
     picked bigint[];
+    taken_at timestamptz;  -- one value for the row: no job was heard of before it started
 begin
     if exists (
         select from public.collection_tasks task
@@ -428,6 +429,7 @@ begin
         limit most
     ) into picked;
 
+    taken_at := clock_timestamp();
     return query
     update public.collection_tasks task set
         status = 'running',
@@ -435,10 +437,10 @@ begin
         worker_id = worker,
         attempts = task.attempts + 1,
         lease_seq = task.lease_seq + 1,
-        lease_until = clock_timestamp() + lease,
-        heartbeat_at = clock_timestamp(),
-        started_at = clock_timestamp(),
-        deadline_at = clock_timestamp()
+        lease_until = taken_at + lease,
+        heartbeat_at = taken_at,
+        started_at = taken_at,
+        deadline_at = taken_at
             + make_interval(secs => deadlines[array_position(types, task.task_type)]),
         finished_at = null,
         message = null,
