@@ -94,11 +94,13 @@ class World(Protocol):
     names: Sequence[str]
     said: Counter[str]
 
-    def may_resync(self, reason: str, since: tuple[str, int] | None, cities: list[str], limit: int, marks: Any) -> bool:
+    def may_resync(
+        self, frame: dict[str, Any], since: tuple[str, int] | None, cities: list[str], limit: int, marks: Any
+    ) -> bool:
         """Whether the server had a reason."""
 
-    def marks(self) -> dict[str, int]:
-        """Pruned marks of the present log."""
+    def marks(self) -> Any:
+        """The present file and its pruned marks."""
 
     def last(self, city: str) -> tuple[str, int]:
         """Epoch and newest revision of the city."""
@@ -207,7 +209,7 @@ class LawClient:
         self.lost.clear()
         self.epoch = epoch
 
-    async def _read(self, stream: SseClient, since: tuple[str, int] | None, limit: int, marks: dict[str, int]) -> None:
+    async def _read(self, stream: SseClient, since: tuple[str, int] | None, limit: int, marks: Any) -> None:
         budget = None if self.settled else int(self.dice.expovariate(1 / (200_000 if self.slow else 20_000)))
         text, first = b"", True
         while not (self.settled and self.complete()):
@@ -248,9 +250,7 @@ class LawClient:
 
     # --- what a frame means
 
-    async def _take(
-        self, frame: dict[str, Any], since: tuple[str, int] | None, limit: int, marks: dict[str, int]
-    ) -> None:
+    async def _take(self, frame: dict[str, Any], since: tuple[str, int] | None, limit: int, marks: Any) -> None:
         kind = frame["type"]
         if kind == "connected":
             self.stream_epoch = frame["epoch"]
@@ -266,12 +266,10 @@ class LawClient:
         else:
             self._patch(frame)
 
-    async def _resync(
-        self, frame: dict[str, Any], since: tuple[str, int] | None, limit: int, marks: dict[str, int]
-    ) -> None:
+    async def _resync(self, frame: dict[str, Any], since: tuple[str, int] | None, limit: int, marks: Any) -> None:
         reason = frame["reason"]
         self.world.said[f"resync {reason}"] += 1
-        assert self.world.may_resync(reason, since, self.cities, limit, marks), f"false resync: {reason} {since}"
+        assert self.world.may_resync(frame, since, self.cities, limit, marks), f"false resync: {reason} {since}"
         assert set(frame["cities"]) == set(self.cities)
         for city in self.cities:
             self.views.pop(city, None)

@@ -64,6 +64,7 @@ class LawWorld:
         self._ring = dice.choice([1, 3, 64, 2048])
         self._burst = dice.choice([3, 12, 40])
         self._events: list[tuple[str, int]] = []
+        self._lives: dict[str, tuple[Path, list[tuple[str, int]]]] = {}  # by epoch: what was told may be heard late
         self._path = self._new_file()
 
     def _new_file(self) -> Path:
@@ -78,6 +79,7 @@ class LawWorld:
         await self._store.start()
         self._log = SqliteEventLog(self._path)
         await self._log.start()
+        self._lives[self._log.epoch] = (self._path, self._events)
         self._hub = Hub(
             self._log,
             encode=sse_encoder(self._log.epoch),
@@ -237,32 +239,32 @@ class LawWorld:
 
     # --- what the judge asks
 
-    def marks(self) -> dict[str, int]:
-        with suppress(sqlite3.Error), closing(sqlite3.connect(self._path)) as connection:
-            return dict(connection.execute("select city, pruned_through from observation_patch_pruned"))
-        return {}
+    def marks(self) -> tuple[Path, dict[str, int]]:
+        return self._path, _marks_in(self._path)
 
     def last(self, city: str) -> tuple[str, int]:
         return self._log.epoch, max((revision for name, revision in self._events if name == city), default=0)
 
     def may_resync(
         self,
-        reason: str,
+        frame: Mapping[str, Any],
         since: tuple[str, int] | None,
         wanted: Sequence[str],
         limit: int,
-        marks: Mapping[str, int],
+        marks: tuple[Path, Mapping[str, int]],
     ) -> bool:
-        now = self.marks()
+        reason, epoch = frame["reason"], frame["epoch"]
+        path, events = self._lives[epoch]
+        now, before = _marks_in(path), marks[1] if marks[0] == path else {}
         if reason == "slow_consumer":
-            return any(now.get(city, 0) > marks.get(city, 0) for city in wanted)
+            return any(now.get(city, 0) > before.get(city, 0) for city in wanted)
         if since is None:
             return False
         if reason == "epoch_changed":
-            return since[0] != self._log.epoch
-        missed = sum(city in wanted and revision > since[1] for city, revision in self._events)
+            return since[0] != epoch
+        missed = sum(city in wanted and revision > since[1] for city, revision in events)
         pruned = any(now.get(city, 0) > since[1] for city in wanted)
-        return reason == "replay_window_exceeded" and since[0] == self._log.epoch and (pruned or missed > limit)
+        return reason == "replay_window_exceeded" and since[0] == epoch and (pruned or missed > limit)
 
     async def fresh(self, city: str) -> dict[str, Any]:
         client = await SseClient.connect(self.port, f"/api/city/{city.replace(' ', '-')}/detail")
@@ -281,3 +283,10 @@ class LawWorld:
             for client in clients:
                 if city in client.cities:
                     assert client.views[city].state(city, now) == truth, city
+
+
+def _marks_in(path: Path) -> dict[str, int]:
+    """Pruned marks of the file; it may not have its tables yet."""
+    with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
+        return dict(connection.execute("select city, pruned_through from observation_patch_pruned"))
+    return {}
