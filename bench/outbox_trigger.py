@@ -22,7 +22,7 @@ from _running import NO_FEEDS, line, running
 from planetwire.supervise.embedded_postgres import find_binaries
 
 ROWS, BULK_RUNS = 10_000, 9
-CLIENTS, SECONDS, ROUNDS = (16, 32), 5, 3
+CLIENTS, WARM_S, SECONDS, ROUNDS = (16, 32), 2, 4, 4
 BULK_GOAL, DOORBELL_GOAL = 1.10, 0.95
 SMALL = bool(os.environ.get("PLANETWIRE_BENCH_SMALL"))
 PGBENCH = find_binaries() / "pgbench"
@@ -76,10 +76,10 @@ async def fetch(dsn: str, query: str) -> str:
         await connection.close()
 
 
-def commits(dsn: str, script: Path, clients: int) -> float:
+def commits(dsn: str, script: Path, clients: int, seconds: int) -> float:
     """Commits a second of so many clients."""
     done = subprocess.run(
-        [PGBENCH, "-n", "-M", "prepared", "-c", str(clients), "-j", "2", "-T", str(SECONDS), "-f", script, dsn],
+        [PGBENCH, "-n", "-M", "prepared", "-c", str(clients), "-j", "2", "-T", str(seconds), "-f", script, dsn],
         check=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -105,7 +105,8 @@ def small(dsn: str, clients: int) -> dict[str, list[float]]:
             order = list(kinds) if number % 2 == 0 else list(reversed(kinds))
             for kind in order:
                 asyncio.run(execute(dsn, kinds[kind], "truncate collected_data"))
-                rates.setdefault(kind, []).append(commits(dsn, script, clients))
+                commits(dsn, script, clients, WARM_S)  # now the relay is as busy as it will be, rung or not
+                rates.setdefault(kind, []).append(commits(dsn, script, clients, SECONDS))
     asyncio.run(execute(dsn, kinds["ours"]))
     return rates
 
@@ -122,12 +123,14 @@ def main() -> None:
         for clients in CLIENTS:
             rates = small(made.dsn, clients)
             best = {kind: statistics.median(found) for kind, found in rates.items()}
+            pairs = [ours / none for ours, none in zip(rates["ours"], rates["none"], strict=True)]
             told = (
                 f"{best['ours']:,.0f} commits/s, without wake-up {best['none']:,.0f}; plain NOTIFY "
-                f"{best['notify']:,.0f}, {best['notify'] / best['none']:.2f} of without"
+                f"{best['notify']:,.0f}, {best['notify'] / best['none']:.2f} of without; pairs "
+                f"{min(pairs):.2f} to {max(pairs):.2f}"
             )
             name = f"{clients} writers, share of without wake-up"
-            met.append(line(name, best["ours"] / best["none"], DOORBELL_GOAL, told, at_most=False))
+            met.append(line(name, statistics.median(pairs), DOORBELL_GOAL, told, at_most=False))
     sys.exit(0 if all(met) else 1)
 
 
