@@ -64,7 +64,7 @@ class LawWorld:
         self._ring = dice.choice([1, 3, 64, 2048])
         self._burst = dice.choice([3, 12, 40])
         self._events: list[tuple[str, int]] = []
-        self._lives: dict[str, tuple[Path, list[tuple[str, int]]]] = {}  # by epoch: what was told may be heard late
+        self._files_of: dict[str, Path] = {}  # by epoch: what was told may be heard late
         self._path = self._new_file()
 
     def _new_file(self) -> Path:
@@ -79,7 +79,7 @@ class LawWorld:
         await self._store.start()
         self._log = SqliteEventLog(self._path)
         await self._log.start()
-        self._lives[self._log.epoch] = (self._path, self._events)
+        self._files_of[self._log.epoch] = self._path
         self._hub = Hub(
             self._log,
             encode=sse_encoder(self._log.epoch),
@@ -254,7 +254,7 @@ class LawWorld:
         marks: tuple[Path, Mapping[str, int]],
     ) -> bool:
         reason, epoch = frame["reason"], frame["epoch"]
-        path, events = self._lives[epoch]
+        path = self._files_of[epoch]
         now, before = _marks_in(path), marks[1] if marks[0] == path else {}
         if reason == "slow_consumer":
             return any(now.get(city, 0) > before.get(city, 0) for city in wanted)
@@ -262,7 +262,7 @@ class LawWorld:
             return False
         if reason == "epoch_changed":
             return since[0] != epoch
-        missed = sum(city in wanted and revision > since[1] for city, revision in events)
+        missed = sum(city in wanted and revision > since[1] for city, revision in _events_in(path))
         pruned = any(now.get(city, 0) > since[1] for city in wanted)
         return reason == "replay_window_exceeded" and since[0] == epoch and (pruned or missed > limit)
 
@@ -283,6 +283,12 @@ class LawWorld:
             for client in clients:
                 if city in client.cities:
                     assert client.views[city].state(city, now) == truth, city
+
+
+def _events_in(path: Path) -> list[tuple[str, int]]:
+    """From the file itself: what is committed may be told before whoever committed it hears of it."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("select city, revision from observation_patch_events").fetchall()
 
 
 def _marks_in(path: Path) -> dict[str, int]:
