@@ -6,11 +6,13 @@ Writing has one owner, `facts/observations_sqlite.py`; whoever reads has connect
 from __future__ import annotations
 
 import asyncio
+import random
 import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Concatenate, ParamSpec, TypeVar
 
 from planetwire.errors import BackendError
@@ -21,6 +23,7 @@ R = TypeVar("R")
 READ_THREADS = 2
 READ_TIMEOUT_S = 15.0  # waiting for a thread included; a read that takes longer is a fault
 BUSY_TIMEOUT_S = 5.0  # how long a statement waits for another process's lock
+WAL_RETRY_S = 0.02
 
 
 def connect(path: Path, *, read_only: bool = False, busy_timeout_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
@@ -34,12 +37,30 @@ def connect(path: Path, *, read_only: bool = False, busy_timeout_s: float = BUSY
         check_same_thread=False,
     )
     try:
-        connection.execute("pragma query_only = on" if read_only else "pragma journal_mode = wal")
+        if read_only:
+            connection.execute("pragma query_only = on")
+        else:
+            _journal_in_wal(connection, busy_timeout_s)
         connection.execute("pragma synchronous = full")  # an acknowledged revision survives a power cut
     except sqlite3.Error:
         connection.close()
         raise
     return connection
+
+
+def _journal_in_wal(connection: sqlite3.Connection, busy_timeout_s: float) -> None:
+    """Of two that open a new file at once, SQLite refuses one without asking its busy handler: it would wait for ever
+    while both hold a shared lock. So the one that lost lets go and tries again.
+    """
+    deadline_s = monotonic() + busy_timeout_s
+    while True:
+        try:
+            connection.execute("pragma journal_mode = wal")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > deadline_s:
+                raise
+        sleep(random.uniform(0.5, 1) * WAL_RETRY_S)
 
 
 class ReadPool:

@@ -107,6 +107,41 @@ async def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
         await open_observations(path, ManualClock(START))
 
 
+async def test_a_new_file_that_another_process_is_making_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two web processes of one host start at once: neither fails because the other came first."""
+    path = tmp_path / "weather.db"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("begin immediate")
+    tried: list[float] = []
+
+    def the_other_is_ready(pause_s: float) -> None:
+        tried.append(pause_s)
+        other.execute("rollback")
+        other.close()
+
+    monkeypatch.setattr("planetwire.pool_sqlite.sleep", the_other_is_ready)
+    opened = await open_observations(path, ManualClock(START))
+    try:
+        assert len(tried) == 1
+        assert (await opened.put("seoul", 20.0)).revision == 1
+    finally:
+        await opened.close()
+
+
+async def test_a_new_file_that_stays_locked_fails_the_start(tmp_path: Path) -> None:
+    """After the busy timeout, and with the file's name."""
+    path = tmp_path / "weather.db"
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("begin immediate")
+    try:
+        with pytest.raises(SetupError, match=r"weather\.db"):
+            await open_observations(path, ManualClock(START), busy_timeout_s=0.05)
+    finally:
+        other.close()
+
+
 async def test_the_file_of_an_older_program_is_taken_over(tmp_path: Path) -> None:
     """S114, S211: its events are of another shape, so cursors into them get a resync; revisions go on."""
     path = tmp_path / "weather.db"
