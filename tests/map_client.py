@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import asyncpg
 import orjson
 
 from planetwire.clock import SystemClock
+from planetwire.errors import BackendError
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.layers.registry import EarthLayerAdapterRegistry
@@ -22,7 +22,7 @@ from planetwire.web.cache_memory import MemoryCache
 from planetwire.web.layer_snapshots import LayerSnapshots
 
 SETTLE_TRIES = 50
-FAILED = (asyncpg.DeadlockDetectedError,)  # with a TRUNCATE: the page gets an error, and asks again
+FAILED = (BackendError,)  # a deadlock lost twice: the page gets an error, and asks again
 
 
 @dataclass

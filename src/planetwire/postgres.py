@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from typing import Any, TypeAlias
+from functools import wraps
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import asyncpg
 import orjson
@@ -22,6 +23,8 @@ log = get_logger()
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
+P = ParamSpec("P")
+T = TypeVar("T")
 
 COMMAND_TIMEOUT_S = 30.0  # a statement that takes longer is a fault, not a load
 CONNECT_TIMEOUT_S = 5.0
@@ -147,6 +150,23 @@ async def translated() -> AsyncIterator[None]:
         yield
     except (*CONNECTION_ERRORS, *SERVER_BUSY) as error:
         raise BackendError(f"PostgreSQL: {error!r}") from error
+
+
+def read_again(read: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """A reading that is repeated once when the server ended it so that another transaction could go on, as in a
+    deadlock with a TRUNCATE. Raises BackendError `deadlock` when that happens again.
+    """
+
+    @wraps(read)
+    async def reading(*args: P.args, **kwargs: P.kwargs) -> T:
+        with suppress(asyncpg.TransactionRollbackError):
+            return await read(*args, **kwargs)
+        try:
+            return await read(*args, **kwargs)
+        except asyncpg.TransactionRollbackError as error:
+            raise BackendError(f"PostgreSQL: {error}", code="deadlock") from error
+
+    return reading
 
 
 class Listener:

@@ -15,7 +15,7 @@ from planetwire.facts.derived_postgres import Projection
 from planetwire.log import get_logger
 from planetwire.model import Batch, Fact, FetchState, Written
 from planetwire.ports import JobTx
-from planetwire.postgres import Connection, Pool, translated
+from planetwire.postgres import Connection, Pool, read_again, translated
 from planetwire.sql import queries_beside
 
 log = get_logger()
@@ -115,6 +115,7 @@ class PostgresFactStore:
             gone: int = await tx.connection.fetchval(Q.clear_chunk, table, source, limit)
         return gone
 
+    @read_again
     async def features(self, sources: Sequence[str], limit: int | None) -> tuple[Sequence[bytes], int]:
         """See the port. Times are UTC with microseconds and Z."""
         async with (
@@ -126,12 +127,14 @@ class PostgresFactStore:
             total = len(rows) if limit is None else await connection.fetchval(Q.count_facts, list(sources))
         return [row[0].encode() for row in rows], total
 
+    @read_again
     async def fetch_state(self, source: str) -> FetchState | None:
         """See the port."""
         async with translated():
             row = await self._pool.fetchrow(Q.fetch_state, source)
         return FetchState(**dict(row)) if row is not None else None
 
+    @read_again
     async def last_success(self, sources: Sequence[str]) -> Mapping[str, datetime]:
         """See the port. Sources without a success are missing."""
         async with translated():

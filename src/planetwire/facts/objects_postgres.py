@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planetwire.model import Json
-from planetwire.postgres import Pool, translated
+from planetwire.postgres import Pool, read_again, translated
 from planetwire.sql import queries_beside
 
 Q = queries_beside(__file__)
@@ -19,12 +19,14 @@ class PostgresObjectStore:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
+    @read_again
     async def search(self, question: str, layer: str | None, limit: int) -> Sequence[Json]:
         """See the port."""
         async with translated():
             rows = await self._pool.fetch(Q.search, question, question.strip().lower(), layer, limit, WORDS_MAX)
         return [dict(row) for row in rows]
 
+    @read_again
     async def card(self, object_id: str) -> Json | None:
         """See the port."""
         layer, source, key = (*object_id.split(":", 2), "", "")[:3]
@@ -32,6 +34,7 @@ class PostgresObjectStore:
             row = await self._pool.fetchrow(Q.card, object_id, layer, source, key)
         return dict(row) if row is not None else None
 
+    @read_again
     async def features(self, ids: Sequence[str] | None, limit: int | None) -> tuple[Sequence[bytes], int]:
         """See the port."""
         async with (

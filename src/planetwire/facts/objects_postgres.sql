@@ -44,7 +44,8 @@ left join satellite_orbits o on o.source = f.source and o.fact_key = f.external_
 left join resolved_locations r on r.source = f.source and r.fact_key = f.external_key
 
 -- name: features
--- Without ids all objects. In the shape of a layer's features; none without its fact.
+-- Without ids all objects. In the shape of a layer's features; none without its fact. Facts are named first, and so
+-- locked first: a TRUNCATE takes the tables in this order too, and neither can wait for the other.
 select '{"id":' || to_json(i.id)::text
     || ',"layer":' || to_json(i.layer)::text
     || ',"source":' || to_json(i.source)::text
@@ -56,12 +57,12 @@ select '{"id":' || to_json(i.id)::text
     || ',"observed_at":' || coalesce(
         to_char(f.observed_at at time zone 'utc', '"\""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""'), 'null')
     || ',"data":' || i.properties::text || '}' as feature
-from earth_interactables i
-join collected_data f on f.source = i.source and f.external_key = i.fact_key
+from collected_data f
+join earth_interactables i on i.source = f.source and i.fact_key = f.external_key
 where $1::text[] is null or i.id = any ($1)
 order by i.id
 limit $2
 
 -- name: count_features
-select count(*) from earth_interactables i
-where exists (select from collected_data f where f.source = i.source and f.external_key = i.fact_key)
+select count(*) from collected_data f
+join earth_interactables i on i.source = f.source and i.fact_key = f.external_key

@@ -1,0 +1,133 @@
+"""A reader and a repair that take the same tables crosswise: PostgreSQL ends the reader, and the page never knows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from fix_earth import Earth
+from ledger_tools import until
+from planetwire.facts.objects_postgres import PostgresObjectStore
+from planetwire.postgres import Connection, Pool, connect
+from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
+
+FACT = "insert into collected_data (source, external_key, kind, title) values ('usgs_quakes', '1', 'k', 'T')"
+PLACE = "/api/v1/visualization/earthquakes"
+# Crosswise: the snapshot reads the facts, then the places.
+TAKE, CROSS = "lock table resolved_locations in access exclusive mode", "truncate collected_data"
+READER_S, REPAIR_S = 2, 60  # when each looks for a deadlock, and gives way: the reader is first
+WAITS = "select exists (select from pg_locks where relation = $1::regclass and not granted and mode = $2)"
+
+
+@asynccontextmanager
+async def repairing(cluster: EmbeddedPostgres, earth: Earth) -> AsyncIterator[Connection]:
+    """A superuser's session that never gives way, in an open transaction; the reader's sessions do."""
+    name = await earth.pool.fetchval("select current_database()")
+    repair = await connect(dsn_of(cluster.socket_dir, "postgres", name), application="repair")
+    try:
+        await repair.execute(f"set deadlock_timeout = '{REPAIR_S}s'; begin")
+        yield repair
+    finally:
+        repair.terminate()
+
+
+@pytest_asyncio.fixture
+async def patient(pg_cluster: EmbeddedPostgres, pg_pool: Pool) -> None:
+    """Sessions of the database that is about to be used look for a deadlock after `READER_S`."""
+    name = await pg_pool.fetchval("select current_database()")
+    admin = await connect(dsn_of(pg_cluster.socket_dir, "postgres", "postgres"), application="test")
+    await admin.execute(f"alter database {name} set deadlock_timeout = '{READER_S}s'")
+    await admin.close()
+
+
+async def waits(pool: Pool, table: str, mode: str) -> None:
+    async def so() -> bool:
+        return bool(await pool.fetchval(WAITS, table, mode))
+
+    await until(so)
+
+
+def asked(earth: Earth, path: str = PLACE) -> asyncio.Future[httpx.Response]:
+    async def ask() -> httpx.Response:
+        async with httpx.AsyncClient(base_url=earth.url, trust_env=False, timeout=60) as client:
+            return await client.get(path)
+
+    return asyncio.ensure_future(ask())
+
+
+@pytest.mark.usefixtures("patient")
+async def test_a_snapshot_that_loses_a_deadlock_to_a_truncate_is_read_again(
+    earth: Earth, pg_cluster: EmbeddedPostgres
+) -> None:
+    await earth.pool.execute(FACT)
+    async with repairing(pg_cluster, earth) as repair:
+        await repair.execute(TAKE)
+        answer = asked(earth)
+        await waits(earth.pool, "resolved_locations", "AccessShareLock")
+        await repair.execute(CROSS)  # returns once the reader has given way
+        await waits(earth.pool, "collected_data", "AccessShareLock")  # … and asks again
+        assert not answer.done()
+        await repair.execute("commit")
+    found = await answer
+    assert found.status_code == 200 and found.json()["features"] == []
+    assert await deadlocks(earth) == 1
+
+
+@pytest.mark.usefixtures("patient")
+async def test_a_snapshot_that_loses_twice_says_so_and_the_next_one_is_right(
+    earth: Earth, pg_cluster: EmbeddedPostgres
+) -> None:
+    await earth.pool.execute(FACT)
+    async with repairing(pg_cluster, earth) as first, repairing(pg_cluster, earth) as second:
+        await first.execute(TAKE)
+        answer = asked(earth)
+        await waits(earth.pool, "resolved_locations", "AccessShareLock")
+        await first.execute(CROSS)
+        next_one = asyncio.ensure_future(second.execute(TAKE))
+        await waits(earth.pool, "resolved_locations", "AccessExclusiveLock")
+        await waits(earth.pool, "collected_data", "AccessShareLock")
+        await first.execute("commit")
+        await next_one
+        await waits(earth.pool, "resolved_locations", "AccessShareLock")
+        await second.execute(CROSS)
+        found = await answer
+        assert (found.status_code, found.json()["code"]) == (503, "deadlock") and found.headers["Retry-After"]
+        await second.execute("commit")
+    assert await deadlocks(earth) == 2
+    after = await asked(earth)
+    assert after.status_code == 200 and after.json()["count"] == 0
+
+
+async def deadlocks(earth: Earth) -> int:
+    """Of the database, as its statistics have it once the sessions have reported."""
+    number = 0
+
+    async def told() -> bool:
+        nonlocal number
+        await earth.pool.execute("select pg_stat_force_next_flush()")
+        number = await earth.pool.fetchval("select deadlocks from pg_stat_database where datname = current_database()")
+        return number > 0
+
+    await until(told)
+    return number
+
+
+async def test_the_reading_of_all_objects_takes_the_facts_first_as_a_truncate_does(pg_pool: Pool) -> None:
+    """So those two never wait for each other, whoever comes first."""
+    objects = PostgresObjectStore(pg_pool)
+    readings: list[Awaitable[object]] = [objects.features(None, None), objects.features(None, 0)]
+    async with pg_pool.acquire() as other:
+        for reading in readings:
+            async with other.transaction():
+                await other.execute("lock table collected_data in access exclusive mode")
+                read = asyncio.ensure_future(reading)
+                await waits(pg_pool, "collected_data", "AccessShareLock")
+                held = "select count(*) from pg_locks where relation = 'earth_interactables'::regclass and granted"
+                assert await other.fetchval(held) == 0
+                await other.execute("truncate collected_data, earth_interactables")
+            await read
