@@ -49,6 +49,9 @@ def test_every_declaration_is_complete(adapter: LayerAdapter) -> None:
     by_id = all(table == "earth_interactables" for table, _ in adapter.feeds)
     assert (adapter.default_strategy is Strategy.DELTA) == by_id
     assert (adapter.derive is not None) == ("earth_interactables" in adapter.owned_tables)
+    # The snapshot of any source shows a place that was put right by hand, so a change of one reaches its layer.
+    for source in adapter.sources:
+        assert ("resolved_locations", source) in adapter.feeds and "resolved_locations" in adapter.owned_tables
     watched = {table.name for table in WATCHED}
     assert {table for table, _ in adapter.feeds} | set(adapter.owned_tables) <= watched
 
@@ -62,7 +65,7 @@ def test_a_layer_is_added_by_one_declaration() -> None:
     assert registry.layers_of_source("cable_map") == ("cables",)
     assert registry.layers_of_source(None) == (*shipped, "cables")
     assert registry.owned_tables("cable_map") == ("cable_segments", "cable_points")
-    assert registry.owned_tables("celestrak_gp") == ("satellite_orbits", "earth_interactables")
+    assert registry.owned_tables("celestrak_gp") == ("satellite_orbits", "resolved_locations", "earth_interactables")
     assert registry.owned_tables("usgs_quakes") == ("resolved_locations", "earth_interactables")
     assert registry.owned_tables("nobody") == ()
 
