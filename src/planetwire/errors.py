@@ -5,7 +5,8 @@ PlanetwireError
 │   ├── TooLarge          413
 │   ├── Unauthorised      401   no or wrong credentials
 │   ├── Forbidden         403   known caller, not allowed
-│   └── NotFound          404
+│   ├── NotFound          404
+│   └── NotAcceptable     406   no form of the answer that the caller takes
 ├── StateError            409   the request is fine, the present state forbids it
 │   └── LeaseLost         409   this worker no longer owns the job; its batch was rolled back
 ├── FeedError             –     an outside feed failed; the job ends failed or backs off, facts stay
@@ -64,6 +65,13 @@ class NotFound(InputError):
 
     status = 404
     code = "not_found"
+
+
+class NotAcceptable(InputError):
+    """The caller takes no form that we have."""
+
+    status = 406
+    code = "not_acceptable"
 
 
 class StateError(PlanetwireError):

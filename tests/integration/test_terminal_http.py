@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 from collections.abc import AsyncIterator
 
@@ -205,18 +204,69 @@ async def test_an_unchanged_snapshot_is_a_304(http: httpx.AsyncClient, observati
     assert changed.json()["fetched_at"] == "2026-05-26T10:00:30Z"
 
 
-async def test_a_snapshot_is_compressed_when_asked(http: httpx.AsyncClient) -> None:
-    """S101: with an ETag of its own."""
+@pytest.mark.parametrize(
+    "url",
+    [
+        "/api/scan/terminal",
+        "/api/city/seoul/detail",
+        "/api/city/seoul/summary",
+        "/api/cities/detail-batch?cities=seoul",
+        "/api/cities",
+    ],
+)
+async def test_a_snapshot_is_compressed_when_asked(http: httpx.AsyncClient, url: str) -> None:
+    """S101: each coding with an ETag of its own, which is answered with 304 in that coding only."""
     await push(http, patch())
-    plain = await http.get("/api/scan/terminal", headers={"Accept-Encoding": "identity"})
-    async with http.stream("GET", "/api/scan/terminal", headers={"Accept-Encoding": "br, gzip"}) as zipped:
-        raw = b"".join([chunk async for chunk in zipped.aiter_raw()])
-    assert zipped.headers["content-encoding"] == "gzip"
-    assert len(raw) < len(plain.content) / 3
-    assert gzip.decompress(raw) == plain.content
-    assert zipped.headers["etag"] != plain.headers["etag"]
-    refused = await http.get("/api/scan/terminal", headers={"Accept-Encoding": "gzip;q=0"})
+    plain = await http.get(url, headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    tags = {plain.headers["etag"]}
+    for header, coding in (("br, gzip", "gzip"), ("gzip, deflate, br, zstd", "zstd")):
+        packed = await http.get(url, headers={"Accept-Encoding": header})
+        assert (packed.headers["content-encoding"], packed.content) == (coding, plain.content)
+        assert int(packed.headers["content-length"]) < len(plain.content)
+        tag = packed.headers["etag"]
+        tags.add(tag)
+        known = await http.get(url, headers={"Accept-Encoding": header, "If-None-Match": f"W/{tag}"})
+        assert (known.status_code, known.headers["vary"]) == (304, "Accept-Encoding")
+    assert len(tags) == 3
+    refused = await http.get(url, headers={"Accept-Encoding": "gzip;q=0"})
     assert "content-encoding" not in refused.headers
+    assert (await http.get(url, headers={"Accept-Encoding": "*;q=0"})).status_code == 406
+
+
+async def test_a_snapshots_tag_names_epoch_and_revision(http: httpx.AsyncClient, observations: Observations) -> None:
+    """Contracts §3; also of several cities at once."""
+    await push(http, patch())
+    for url in ("/api/scan/terminal", "/api/city/seoul/detail", "/api/cities/detail-batch?cities=seoul"):
+        answer = await http.get(url)
+        assert answer.headers["etag"].startswith(f'"{observations.log.epoch}:1:')
+        assert (answer.json()["epoch"], answer.json()["revision"]) == (observations.log.epoch, 1)
+
+
+async def test_many_who_ask_at_once_cause_one_reading(
+    http: httpx.AsyncClient, observations: Observations, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Single flight on a miss, whatever the coding."""
+    await push(http, patch())
+    asked, go_on, reads = asyncio.Event(), asyncio.Event(), 0
+    latest = observations.store.latest
+
+    async def held(*cities: object) -> object:
+        nonlocal reads
+        reads += 1
+        asked.set()
+        await go_on.wait()
+        return await latest(*cities)
+
+    monkeypatch.setattr(observations.store, "latest", held)
+    headers = [{"Accept-Encoding": coding} for coding in ("identity", "gzip", "zstd")] * 5
+    waiting = [asyncio.create_task(http.get("/api/scan/terminal", headers=each)) for each in headers]
+    await asked.wait()
+    waiting[0].cancel()
+    go_on.set()
+    answers = await asyncio.gather(*waiting[1:])
+    assert reads == 1
+    assert len({answer.content for answer in answers}) == 1
 
 
 async def test_an_unknown_city_is_a_404_by_name(http: httpx.AsyncClient) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -17,11 +16,12 @@ from fakes import MemoryEventLog
 from planetwire.clock import ManualClock
 from planetwire.errors import BackendError
 from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.web import encodings, snapshot_http
 from planetwire.web.auth import Guard
 from planetwire.web.cache_memory import MemoryCache
+from planetwire.web.encodings import ENCODINGS, Encoding
 from planetwire.web.layer_snapshots import LayerSnapshots
 from planetwire.web.problems import install
-from planetwire.web.snapshot_http import accepts_gzip
 from planetwire.web.visualization import router
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
@@ -143,23 +143,55 @@ async def test_a_limit_cuts_and_says_so(made: Made) -> None:
     assert (body["count"], body["total"], body["truncated"]) == (5, 5, False)
 
 
-async def test_an_unchanged_layer_is_read_and_compressed_once(made: Made) -> None:
-    """Contracts §3: snapshots from the cache."""
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+async def test_an_unchanged_layer_is_read_and_compressed_once(
+    encoding: Encoding, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Contracts §3: snapshots from the cache, each coding once a revision."""
+    compressed: list[str] = []
+    monkeypatch.setattr(
+        snapshot_http, "compress", lambda body, asked: compressed.append(asked) or encodings.compress(body, asked)
+    )
     made.facts.put("celestrak_gp", 50)
     plain = await made.get()
-    zipped = [await made.get(**{"accept-encoding": "gzip"}) for _ in range(3)]
-    assert made.facts.reads == 1
-    assert {answer.headers["content-encoding"] for answer in zipped} == {"gzip"}
-    assert all(answer.content == plain.content for answer in zipped)
-    assert {answer.headers["etag"] for answer in zipped} != {plain.headers["etag"]}
-    assert len({answer.headers["etag"] for answer in zipped}) == 1
+    packed = [await made.get(**{"accept-encoding": encoding}) for _ in range(3)]
+    packed += await asyncio.gather(*(made.get(**{"accept-encoding": encoding}) for _ in range(3)))
+    assert (made.facts.reads, compressed) == (1, [encoding])
+    assert {answer.headers["content-encoding"] for answer in packed} == {encoding}
+    assert all(answer.content == plain.content for answer in packed)
+    assert {answer.headers["etag"] for answer in packed} != {plain.headers["etag"]}
+    assert len({answer.headers["etag"] for answer in packed}) == 1
 
 
-async def test_the_compressed_bytes_are_plain_gzip(made: Made) -> None:
-    """Contracts §3."""
+async def test_each_coding_has_a_tag_of_the_same_epoch_and_revision(made: Made) -> None:
+    """Contracts §3: a strong tag names bytes, so what one coding's reader has is no answer in another."""
+    await made.change()
+    tags = {name: (await made.get(**{"accept-encoding": name})).headers["etag"] for name in ENCODINGS}
+    assert len(set(tags.values())) == 3
+    assert {tag.rpartition(":")[0] for tag in tags.values()} == {f'"{made.log.epoch}:1'}
+    for name in ENCODINGS:
+        for asked in ENCODINGS:
+            answer = await made.get(**{"accept-encoding": asked, "if-none-match": tags[name]})
+            assert (answer.status_code, answer.headers["vary"]) == (304 if name == asked else 200, "Accept-Encoding")
+
+
+async def test_many_who_ask_in_every_coding_cause_one_read(made: Made) -> None:
+    """Single flight on a miss, the coding's as well as the reading's."""
     made.facts.put("celestrak_gp", 2)
-    encoded = await made.snapshots.get("satellites", "gzip")
-    assert orjson.loads(gzip.decompress(encoded.body))["count"] == 2
+    made.facts.go_on.clear()
+    asked = [asyncio.create_task(made.get(**{"accept-encoding": name})) for name in ENCODINGS * 10]
+    await made.facts.asked.wait()
+    made.facts.go_on.set()
+    answers = await asyncio.gather(*asked)
+    assert made.facts.reads == 1
+    assert len({answer.content for answer in answers}) == 1
+    assert len({answer.headers["etag"] for answer in answers}) == 3
+
+
+async def test_who_refuses_every_coding_is_told_so(made: Made) -> None:
+    """RFC 9110: 406, before anything is read."""
+    answer = await made.get(**{"accept-encoding": "identity;q=0"})
+    assert (answer.status_code, answer.json()["code"], made.facts.reads) == (406, "no_acceptable_encoding", 0)
 
 
 async def test_who_has_the_body_gets_304_without_one(made: Made) -> None:
@@ -280,20 +312,3 @@ async def test_simulated_feeds_are_called_so() -> None:
     assert (await made.get()).json()["state"] == "simulated"
     await made.http.aclose()
     await made.snapshots.aclose()
-
-
-@pytest.mark.parametrize(
-    ("header", "taken"),
-    [
-        ("gzip", True),
-        ("br, GZIP;q=0.5", True),
-        ("*", True),
-        ("gzip;q=0", False),
-        ("gzip; q=0.000, *", False),
-        ("br", False),
-        ("", False),
-    ],
-)
-def test_gzip_is_sent_only_to_who_takes_it(header: str, taken: bool) -> None:
-    """Contracts §3."""
-    assert accepts_gzip(header) is taken

@@ -7,11 +7,7 @@ applying an event twice is harmless.
 from __future__ import annotations
 
 import asyncio
-import gzip
-import hashlib
-from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
 
 import orjson
 
@@ -19,27 +15,14 @@ from planetwire.errors import BackendError
 from planetwire.log import get_logger
 from planetwire.model import Cursor, Json, LayerAdapter, LogEvent
 from planetwire.ports import Cache, Clock, EventLog, FactStore, LayerRegistry, ObjectStore
+from planetwire.web.encodings import Encoding
+from planetwire.web.single_flight import SingleFlight
+from planetwire.web.snapshot_http import Encoded
 
 log = get_logger()
 
-Encoding = Literal["identity", "gzip"]
-GZIP_LEVEL = 6  # once per revision, in a thread; fewer bytes are worth it on every request after
 FRESHNESS_GOOD_FOR_S = 5.0
 HEADER_MAX_BYTES = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """One body as it goes on the wire, and its strong ETag with quotes."""
-
-    etag: str
-    body: memoryview
-
-    @property
-    def cursor(self) -> Cursor:
-        """What the tag says of it."""
-        epoch, revision, _ = self.etag.strip('"').split(":")
-        return Cursor(epoch, int(revision))
 
 
 class LayerSnapshots:
@@ -64,7 +47,7 @@ class LayerSnapshots:
         self._cache = cache
         self._clock = clock
         self._live = "simulated" if simulated else "live"
-        self._flights: dict[tuple[str, str, int], asyncio.Task[bytes]] = {}
+        self._flights = SingleFlight[bytes]()
         self._freshness: dict[str, tuple[float, str, str | None]] = {}
         self._counts: dict[str, tuple[int, int]] = {}
         self.read_s: dict[str, float] = {}  # of each layer, how long its last reading took
@@ -83,10 +66,7 @@ class LayerSnapshots:
 
     async def aclose(self) -> None:
         """End what is being built."""
-        flights = list(self._flights.values())
-        for flight in flights:
-            flight.cancel()
-        await asyncio.gather(*flights, return_exceptions=True)
+        await self._flights.aclose()
 
     # --- bodies
 
@@ -96,23 +76,10 @@ class LayerSnapshots:
         found = await self._cache.get(adapter.id, variant)
         if found is not None:
             return found
-        return await self._single_flight(
+        # The generation is in the key: who comes after an invalidation never joins an older reader.
+        return await self._flights.share(
             (adapter.id, variant, generation), lambda: self._fill(adapter, state, limit, encoding, variant, generation)
         )
-
-    async def _single_flight(self, key: tuple[str, str, int], build: Callable[[], Coroutine[Any, Any, bytes]]) -> bytes:
-        """Share one build. The generation is in the key: who comes after an invalidation never joins an older one."""
-        flight = self._flights.get(key)
-        if flight is None:
-            flight = asyncio.create_task(build(), name=f"snapshot {key[0]}")
-            self._flights[key] = flight
-            flight.add_done_callback(lambda done: self._landed(key, done))
-        return await asyncio.shield(flight)  # a client that leaves does not take the others' body with it
-
-    def _landed(self, key: tuple[str, str, int], flight: asyncio.Task[bytes]) -> None:
-        self._flights.pop(key, None)
-        if not flight.cancelled():
-            flight.exception()  # seen, also when nobody waits any more
 
     async def _fill(
         self, adapter: LayerAdapter, state: str, limit: int | None, encoding: Encoding, variant: str, generation: int
@@ -124,7 +91,7 @@ class LayerSnapshots:
             packed = await self._read(adapter, state, limit, cursor)
         elif packed is None:
             plain = _unpack(await self._stored(adapter, state, limit, "identity"))
-            packed, cursor = await asyncio.to_thread(_compress, plain), plain.cursor
+            packed, cursor = _packed(await plain.compressed(encoding)), plain.cursor
         if not await self._cache.put(adapter.id, variant, generation, cursor, packed):
             log.debug("web.snapshot.outdated", layer=adapter.id, variant=variant)
         return packed
@@ -147,7 +114,7 @@ class LayerSnapshots:
             "total": total,
             "truncated": len(features) < total,
         }
-        return await asyncio.to_thread(_pack, f"{cursor.epoch}:{cursor.revision}", head, features)
+        return await asyncio.to_thread(_joined, cursor, head, features)
 
     async def _features(self, adapter: LayerAdapter, limit: int | None) -> tuple[Sequence[bytes], int]:
         if adapter.sources or self._objects is None:
@@ -218,20 +185,14 @@ class LayerSnapshots:
         return self._live, newest.isoformat().replace("+00:00", "Z")
 
 
-def _pack(cursor: str, head: Json, features: Sequence[bytes]) -> bytes:
-    """The body behind a line with its ETag: one value in the cache holds both."""
+def _joined(cursor: Cursor, head: Json, features: Sequence[bytes]) -> bytes:
     text = orjson.dumps(head, option=orjson.OPT_UTC_Z)
-    return _with_etag(cursor, b"".join((text[:-1], b',"features":[', b",".join(features), b"]}")))
+    return _packed(Encoded.of(cursor, b"".join((text[:-1], b',"features":[', b",".join(features), b"]}"))))
 
 
-def _with_etag(cursor: str, body: bytes) -> bytes:
-    digest = hashlib.blake2b(body, digest_size=8).hexdigest()
-    return b"".join((f'"{cursor}:{digest}"\n'.encode(), body))
-
-
-def _compress(plain: Encoded) -> bytes:
-    cursor = plain.etag.strip('"').rpartition(":")[0]
-    return _with_etag(cursor, gzip.compress(plain.body, GZIP_LEVEL, mtime=0))
+def _packed(encoded: Encoded) -> bytes:
+    """The body behind a line with its ETag: one value in the cache holds both."""
+    return b"".join((encoded.etag.encode(), b"\n", encoded.body))
 
 
 def _unpack(packed: bytes) -> Encoded:

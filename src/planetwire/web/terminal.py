@@ -6,8 +6,9 @@ Invariant: a snapshot's cursor is read before its rows, so that every event afte
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 
 import orjson
 from fastapi import APIRouter, Depends, Query, Request, Response
@@ -20,7 +21,9 @@ from planetwire.observing import freshness_limits
 from planetwire.ports import Clock, EventLog, ObservationStore
 from planetwire.web import terminal_snapshot as snapshot
 from planetwire.web.auth import Guard
-from planetwire.web.snapshot_http import MEDIA_TYPE, Body, SnapshotCache, answer
+from planetwire.web.encodings import ENCODINGS, Encoding, compress
+from planetwire.web.snapshot_http import Encoded, answer, asked_encoding, digest
+from planetwire.web.terminal_bodies import TerminalBodies
 
 BATCH_CITIES_MAX = 24
 BATCH_TIMEOUT_S = 10.0
@@ -41,28 +44,31 @@ class Terminal:
         self._store = store
         self._log = log
         self._clock = clock
-        self._cache = SnapshotCache()
+        self._bodies = TerminalBodies(clock)
 
-    async def scan(self) -> Body:
+    async def scan(self, encoding: Encoding) -> Encoded:
         """All cities in rank order, also those without a reading. Raises BackendError."""
-        return await self._body("scan", "generated_at", self._scan)
+        return await self._body("scan", "generated_at", self._scan, encoding)
 
-    async def detail(self, city: City) -> Body:
+    async def detail(self, city: City, encoding: Encoding) -> Encoded:
         """One city with its curves. Raises BackendError."""
-        return await self._body(f"detail {city.key}", "fetched_at", lambda now: self._detail(city, now))
+        return await self._body(f"detail {city.key}", "fetched_at", lambda now: self._detail(city, now), encoding)
 
-    async def summary(self, city: City) -> Body:
+    async def summary(self, city: City, encoding: Encoding) -> Encoded:
         """One city's headline. Raises BackendError."""
-        return await self._body(f"summary {city.key}", "fetched_at", lambda now: self._summary(city, now))
+        return await self._body(f"summary {city.key}", "fetched_at", lambda now: self._summary(city, now), encoding)
 
-    async def _body(self, name: str, stamp: str, build: Callable[[datetime], Awaitable[Json]]) -> Body:
-        cursor = Cursor(self._log.epoch, await self._log.head())
-        body = self._cache.get(name, cursor, self._clock.monotonic())
-        if body is None:
+    async def _body(
+        self, name: str, stamp: str, content: Callable[[datetime], Awaitable[Json]], encoding: Encoding
+    ) -> Encoded:
+        async def build() -> tuple[Json, Json]:
             now = self._clock.now()
-            content = await build(now)
-            body = self._cache.put(name, cursor, content, {stamp: utc_text(now)}, self._clock.monotonic())
-        return body
+            return await content(now), {stamp: utc_text(now)}
+
+        return await self._bodies.get(name, await self._cursor(), encoding, build)
+
+    async def _cursor(self) -> Cursor:
+        return Cursor(self._log.epoch, await self._log.head())
 
     async def _scan(self, now: datetime) -> Json:
         latest = await self._store.latest()
@@ -83,14 +89,19 @@ class Terminal:
         highs = await self._store.highs({city.key: snapshot.day_start(city, now)})
         return latest.get(city.key, ()), highs.get(city.key)
 
-    async def batch(self, names: Sequence[str]) -> Json:
+    async def batch(self, names: Sequence[str], encoding: Encoding) -> Encoded:
         """Details of several cities. One that fails is listed in `errors` and takes nothing from the others."""
+        cursor = await self._cursor()
+        content = {**await self._details(names), "revision": cursor.revision, "epoch": cursor.epoch}
+        return await Encoded.of(cursor, orjson.dumps(content)).compressed(encoding)
+
+    async def _details(self, names: Sequence[str]) -> Json:
         results = await asyncio.gather(*(self._one_of_batch(name) for name in names))
         details: Json = {}
         errors: Json = {}
         for name, result in zip(names, results, strict=True):
-            if isinstance(result, Body):
-                details[find_city(name).key] = orjson.Fragment(result.raw)
+            if isinstance(result, Encoded):
+                details[find_city(name).key] = orjson.Fragment(bytes(result.body))
             else:
                 errors[name] = result
         return {
@@ -101,10 +112,10 @@ class Terminal:
             "partial": bool(errors),
         }
 
-    async def _one_of_batch(self, name: str) -> Body | Json:
+    async def _one_of_batch(self, name: str) -> Encoded | Json:
         try:
             async with asyncio.timeout(BATCH_TIMEOUT_S):
-                return await self.detail(find_city(name))
+                return await self.detail(find_city(name), "identity")
         except (NotFound, BackendError) as error:
             return {"code": error.code, "error": error.message}
         except TimeoutError:
@@ -127,32 +138,46 @@ def router(store: ObservationStore, log: EventLog, clock: Clock, guard: Guard) -
     """The terminal's reading routes."""
     routes = APIRouter(dependencies=[Depends(guard.reader)], tags=["terminal"])
     terminal = Terminal(store, log, clock)
-    registry = orjson.dumps({"items": [snapshot.registry_entry(city) for city in CITIES], "next_cursor": None})
+    registry = _registry()
 
     @routes.get("/api/scan/terminal")
     async def scan(request: Request) -> Response:
         """All cities with their current reading and the high of their local day."""
-        return answer(request, await terminal.scan())
+        return await _answer(request, terminal.scan)
 
     @routes.get("/api/city/{name}/detail")
     async def detail(request: Request, name: str) -> Response:
         """One city's curves of the local day so far, 24 hours at least."""
-        return answer(request, await terminal.detail(find_city(name)))
+        return await _answer(request, partial(terminal.detail, find_city(name)))
 
     @routes.get("/api/city/{name}/summary")
     async def summary(request: Request, name: str) -> Response:
         """One city's current reading."""
-        return answer(request, await terminal.summary(find_city(name)))
+        return await _answer(request, partial(terminal.summary, find_city(name)))
 
     @routes.get("/api/cities")
-    async def cities() -> Response:
+    async def cities(request: Request) -> Response:
         """The registry in rank order."""
-        return Response(registry, media_type=MEDIA_TYPE)
+        encoding = asked_encoding(request)
+        return answer(request, registry[encoding], encoding)
 
     @routes.get("/api/cities/detail-batch")
-    async def detail_batch(cities: str = Query(""), limit: int = Query(BATCH_CITIES_MAX)) -> Response:
+    async def detail_batch(request: Request, cities: str = Query(""), limit: int = Query(BATCH_CITIES_MAX)) -> Response:
         """Details of up to 24 cities; one that fails is listed in `errors`."""
-        content = await terminal.batch(batch_names(cities, limit))
-        return Response(orjson.dumps(content), media_type=MEDIA_TYPE)
+        return await _answer(request, partial(terminal.batch, batch_names(cities, limit)))
 
     return routes
+
+
+def _registry() -> Mapping[Encoding, Encoded]:
+    body = orjson.dumps({"items": [snapshot.registry_entry(city) for city in CITIES], "next_cursor": None})
+    forms = {encoding: compress(body, encoding) for encoding in ENCODINGS}
+    return {encoding: Encoded(f'"{digest(form)}"', form) for encoding, form in forms.items()}
+
+
+async def _answer(request: Request, give: Callable[[Encoding], Awaitable[Encoded]]) -> Response:
+    encoding = asked_encoding(request)
+    encoded = await give(encoding)
+    cursor = encoded.cursor
+    named = {"X-Patch-Revision": str(cursor.revision), "X-Patch-Epoch": cursor.epoch}
+    return answer(request, encoded, encoding, named)

@@ -7,10 +7,9 @@ from fastapi import APIRouter, Depends, Request, Response
 
 from planetwire.errors import InputError
 from planetwire.web.auth import Guard
-from planetwire.web.layer_snapshots import Encoded, Encoding, LayerSnapshots
-from planetwire.web.snapshot_http import accepts_gzip, etag_matches
+from planetwire.web.layer_snapshots import LayerSnapshots
+from planetwire.web.snapshot_http import MEDIA_TYPE, answer, asked_encoding
 
-MEDIA_TYPE = "application/json"
 LIMIT_MAX = 10_000_000
 _LIMIT_DOC = {
     "name": "limit",
@@ -37,19 +36,10 @@ def router(snapshots: LayerSnapshots, guard: Guard) -> APIRouter:
     )
     async def visualization(layer: str, request: Request) -> Response:
         limit = _limit(request.query_params.get("limit"))
-        encoding: Encoding = "gzip" if accepts_gzip(request.headers.get("accept-encoding", "")) else "identity"
-        return _answer(await snapshots.get(layer, encoding, limit), encoding, request.headers.get("if-none-match"))
+        encoding = asked_encoding(request)
+        return answer(request, await snapshots.get(layer, encoding, limit), encoding)
 
     return routes
-
-
-def _answer(encoded: Encoded, encoding: Encoding, if_none_match: str | None) -> Response:
-    headers = {"ETag": encoded.etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
-    if etag_matches(if_none_match, encoded.etag):
-        return Response(status_code=304, headers=headers)
-    if encoding == "gzip":
-        headers["Content-Encoding"] = "gzip"
-    return Response(encoded.body, headers=headers, media_type=MEDIA_TYPE)
 
 
 def _limit(text: str | None) -> int | None:

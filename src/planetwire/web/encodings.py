@@ -1,0 +1,56 @@
+"""Content codings of snapshots: which one a request gets (RFC 9110, 12.5.3), and the bytes of each."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from typing import Literal
+
+import zstandard
+
+from planetwire.errors import NotAcceptable
+
+Encoding = Literal["identity", "gzip", "zstd"]
+ENCODINGS: tuple[Encoding, ...] = ("identity", "gzip", "zstd")
+
+# A layer of satellites: gzip 6 and zstd 1 make the same size, zstd in a ninth of the CPU time. Its window of 512 KiB
+# stays far below the 8 MiB that a reader has to grant (RFC 9659).
+GZIP_LEVEL = 6
+ZSTD_LEVEL = 1
+
+_UNNAMED = 0.0005  # identity is always acceptable unless excluded, and less wanted than any weight that can be written
+_ITEM = re.compile(r"\s*([^\s;]+)\s*(?:;\s*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\s*)?")
+
+
+def negotiate(header: str) -> Encoding:
+    """The coding with the largest weight; of equal ones zstd, gzip, none. Raises NotAcceptable when all are refused.
+
+    `*` means gzip first: who names nothing is served best by what everyone can read.
+    """
+    given = _weights(header)
+    others = given.get("*", 0.0)
+    offers: tuple[tuple[float, Encoding], ...] = (
+        (given.get("zstd", 0.0), "zstd"),
+        (given.get("gzip", others), "gzip"),
+        (given.get("zstd", others), "zstd"),
+        (given.get("identity", given.get("*", _UNNAMED)), "identity"),
+    )
+    weight, chosen = max(offers, key=lambda offer: offer[0])  # the first of equals
+    if not weight:
+        raise NotAcceptable("Accept-Encoding leaves none of zstd, gzip, identity", code="no_acceptable_encoding")
+    return chosen
+
+
+def _weights(header: str) -> dict[str, float]:
+    """By coding; an item that cannot be read is as if it were absent."""
+    items = (_ITEM.fullmatch(item) for item in header.lower().split(","))
+    return {found[1].removeprefix("x-"): float(found[2] or 1) for found in items if found}
+
+
+def compress(body: bytes | memoryview, encoding: Encoding) -> bytes:
+    """The same bytes for the same body. Busy for as long as it takes, without the interpreter's lock."""
+    if encoding == "gzip":
+        return gzip.compress(body, GZIP_LEVEL, mtime=0)
+    if encoding == "zstd":
+        return zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(body)
+    return bytes(body)

@@ -1,0 +1,73 @@
+"""Bodies of the terminal's snapshots in this process: built once per content, compressed once for each coding asked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import orjson
+
+from planetwire.model import Cursor, Json
+from planetwire.ports import Clock
+from planetwire.web.encodings import Encoding
+from planetwire.web.single_flight import SingleFlight
+from planetwire.web.snapshot_http import Encoded
+
+BODIES_MAX = 128  # remembered, the oldest goes first
+GOOD_FOR_S = 5.0  # without a new event a snapshot changes only with the age of its readings
+
+Build = Callable[[], Awaitable[tuple[Json, Json]]]
+"""Gives the content of a snapshot and its stamp: what says when it was made."""
+
+
+@dataclass(slots=True)
+class _Kept:
+    plain: Encoded
+    cursor: Cursor
+    content_hash: bytes
+    checked_s: float
+    forms: dict[Encoding, Encoded] = field(default_factory=dict)
+
+
+class TerminalBodies:
+    """Keeps bodies by name. The same content keeps its bytes, its stamp and so its ETag."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._building = SingleFlight[_Kept]()
+        self._compressing = SingleFlight[Encoded]()
+
+    async def get(self, name: str, cursor: Cursor, encoding: Encoding, build: Build) -> Encoded:
+        """The body of exactly this cursor, compared with the store in the last 5 s; however many ask, one build."""
+        kept = self._kept.get(name)
+        if kept is None or kept.cursor != cursor or self._clock.monotonic() - kept.checked_s >= GOOD_FOR_S:
+            kept = await self._building.share((name, cursor), lambda: self._build(name, cursor, build))
+        if encoding == "identity":
+            return kept.plain
+        return kept.forms.get(encoding) or await self._compressed(kept, encoding)
+
+    async def _build(self, name: str, cursor: Cursor, build: Build) -> _Kept:
+        content, stamp = await build()
+        content = {**content, "revision": cursor.revision, "epoch": cursor.epoch}
+        digest = hashlib.sha256(orjson.dumps(content)).digest()
+        kept = self._kept.get(name)
+        if kept is not None and kept.content_hash == digest:
+            kept.checked_s = self._clock.monotonic()
+            return kept
+        plain = Encoded.of(cursor, orjson.dumps({**stamp, **content}))
+        kept = _Kept(plain, cursor, digest, self._clock.monotonic())
+        self._keep(name, kept)
+        return kept
+
+    def _keep(self, name: str, kept: _Kept) -> None:
+        self._kept[name] = kept
+        self._kept.move_to_end(name)
+        while len(self._kept) > BODIES_MAX:
+            self._kept.popitem(last=False)
+
+    async def _compressed(self, kept: _Kept, encoding: Encoding) -> Encoded:
+        form = await self._compressing.share((kept.plain.etag, encoding), lambda: kept.plain.compressed(encoding))
+        return kept.forms.setdefault(encoding, form)
