@@ -132,3 +132,19 @@ async def test_a_refused_patch_leaves_no_event_and_the_next_one_is_taken(half: H
     )
     assert (refused.status_code, "code" in refused.json()) == (400, True)
     assert await half.push("shanghai", 20.0, ago(5)) == 1
+
+
+async def test_a_head_is_its_get_without_a_body(half: Half) -> None:
+    """RFC 9110, 9.3.2: of every route that is read; on one connection, where a stray body would be the next answer."""
+    for path in ("/api/scan/terminal", "/api/city/seoul/detail", "/api/cities", "/healthz", "/readyz"):
+        headers = {"Accept-Encoding": "gzip"}
+        got, head = await half.http.get(path, headers=headers), await half.http.head(path, headers=headers)
+        assert (head.status_code, head.content) == (200, b"")
+        differing = {"date"}
+        assert {k: v for k, v in head.headers.items() if k not in differing} == {
+            k: v for k, v in got.headers.items() if k not in differing
+        }
+    known = {**headers, "If-None-Match": (await half.http.get("/api/scan/terminal", headers=headers)).headers["etag"]}
+    assert (await half.http.head("/api/scan/terminal", headers=known)).status_code == 304
+    assert (await half.http.head("/api/v1/visualization/satellites")).status_code == 404
+    assert (await half.http.head("/api/events?cities=seoul")).status_code in (404, 405)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fastapi import APIRouter, FastAPI
 
 from planetwire.web import problems, spa
+from planetwire.web.head import HeadAsGet
 
 
 def create(routers: Sequence[APIRouter], version: str) -> FastAPI:
@@ -18,6 +19,7 @@ def create(routers: Sequence[APIRouter], version: str) -> FastAPI:
         docs_url=None,
         redoc_url=None,
     )
+    app.add_middleware(HeadAsGet)
     problems.install(app)
     for router in routers:
         app.include_router(router)
