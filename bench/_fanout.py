@@ -213,6 +213,7 @@ def _process(command: list[Any], ports: tuple[int, ...]) -> Iterator[tuple[int, 
 
 
 PATCH = '{"city":"{topic}","source":"bench","changes":{"temp":21.5,"station_label":"{mark}","obs_time":"{time}"}}'
+LINE = "{topic} {mark} {time}\\r\\n"  # of a source within the process
 
 
 @contextlib.contextmanager
@@ -227,7 +228,8 @@ def ours(*, route: bool = False, stall_s: float = 20.0) -> Iterator[Server]:
     try:
         with _process(command, (port, publish_port)) as pids:
             server = _server("planetwire", pids, port, port, get, post, body=PATCH, after=after)
-            yield server if route else replace(server, publish_port=publish_port, publishers=1, depth=200)
+            within = replace(server, publish_port=publish_port, publishers=1, depth=200, post="", body=LINE)
+            yield server if route else within
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

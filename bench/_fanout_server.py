@@ -12,16 +12,15 @@ import asyncio
 import resource
 import socket
 import sys
-from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-import orjson
 import uvicorn
 import uvloop
 
 from planetwire import cities
-from planetwire.clock import SystemClock, utc_text
+from planetwire.clock import SystemClock
 from planetwire.collect.accept import Ingest
 from planetwire.collect.ingest import normalise
 from planetwire.facts.observations_sqlite import SqliteObservationStore
@@ -42,56 +41,46 @@ INGEST_TOKEN = "bench-ingest"
 DONE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 
-class Source:
-    """A source of this process: commits what came to hand within one turn of the loop, as a feed commits a body."""
+class SourcePort(asyncio.Protocol):
+    """A source of this process: a reading a line, `city label time`. What came to hand within one turn of the loop is
+    committed together, as a feed commits a body, and acknowledged together once it is on disk.
+    """
 
     def __init__(self, store: SqliteObservationStore, clock: SystemClock) -> None:
         self._store = store
         self._clock = clock
         self._like: dict[str, ObservationPatch] = {}
-        self._came: list[tuple[ObservationPatch, Callable[[bytes], None]]] = []
-
-    def take(self, raw: dict[str, Any], answer: Callable[[bytes], None]) -> None:
-        """One reading; `answer` is called when it is on disk."""
-        if not self._came:
-            asyncio.get_running_loop().call_soon(self._begin)
-        self._came.append((self._patch(raw), answer))
-
-    def _patch(self, raw: dict[str, Any]) -> ObservationPatch:
-        """Of the shape that the normaliser gave the first of this city; the label, and so the content, is new."""
-        like = self._like.get(raw["city"])
-        if like is None:
-            like = self._like[raw["city"]] = normalise(raw, self._clock.now())
-        at = self._clock.now()
-        payload = {**like.payload, "station_label": raw["changes"]["station_label"], "observed_at_utc": utc_text(at)}
-        return ObservationPatch(like.city, like.source, at, int(at.timestamp() * 1000), payload, like.points)
-
-    def _begin(self) -> None:
-        came, self._came = self._came, []
-        asyncio.get_running_loop().create_task(self._commit(came))
-
-    async def _commit(self, came: list[tuple[ObservationPatch, Callable[[bytes], None]]]) -> None:
-        await self._store.append([patch for patch, _ in came])
-        for _, answer in came:
-            answer(DONE)
-
-
-class SourcePort(asyncio.Protocol):
-    """Requests one after the other, each with a reading as its body; answered in their order."""
-
-    def __init__(self, source: Source) -> None:
-        self._source = source
         self._left = b""
+        self._tasks: set[asyncio.Task[None]] = set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the way back."""
         self._answer = cast("asyncio.Transport", transport).write
 
     def data_received(self, data: bytes) -> None:
-        """A request ends with the brace of its body: the generator sends it in one piece, mostly."""
-        *requests, self._left = (self._left + data).split(b"}}")
-        for request in requests:
-            self._source.take(orjson.loads(request.partition(b"\r\n\r\n")[2] + b"}}"), self._answer)
+        """Whole lines; the rest waits for its end."""
+        *lines, self._left = (self._left + data).split(b"\r\n")
+        if lines:
+            task = asyncio.get_running_loop().create_task(self._commit(lines))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _commit(self, lines: list[bytes]) -> None:
+        now = self._clock.now()
+        await self._store.append([self._patch(line.decode(), now) for line in lines])
+        self._answer(DONE * len(lines))
+
+    def _patch(self, line: str, now: datetime) -> ObservationPatch:
+        """Of the shape that the normaliser gave the first of this city; the label, and so the content, is new."""
+        city, label, time = line.split(" ")
+        like = self._like.get(city)
+        if like is None:
+            raw = {"city": city, "source": "bench", "changes": {"temp": 21.5, "station_label": label, "obs_time": time}}
+            like = self._like[city] = normalise(raw, now)
+        payload = {**like.payload, "station_label": label, "observed_at_utc": time}
+        return ObservationPatch(
+            like.city, like.source, datetime.fromisoformat(time), int(now.timestamp() * 1000), payload, like.points
+        )
 
 
 def city_key(name: str) -> str | None:
@@ -114,14 +103,13 @@ async def serve(port: int, publish_port: int, folder: Path, stall_s: float) -> N
     guard = Guard("bench-admin", INGEST_TOKEN, b"k" * 32)
     limits = ConnectionLimits(total=settings.max_connections, per_address=settings.max_per_address)
     endpoint = SseEndpoint(hub, resolve_city=city_key, guard=guard, limits=limits, clock=clock, settings=settings)
-    source = Source(store, clock)
     app = web_app.create([ingest.router(Ingest(store, clock).accept, guard)], "bench")
     config = uvicorn.Config(
         app, http=make_protocol(endpoint), loop="none", lifespan="off", access_log=False, log_level="warning",
         backlog=4096, server_header=False,
     )  # fmt: skip
     listener = socket.create_server(("127.0.0.1", port), backlog=4096)
-    await asyncio.get_running_loop().create_server(lambda: SourcePort(source), "127.0.0.1", publish_port)
+    await asyncio.get_running_loop().create_server(lambda: SourcePort(store, clock), "127.0.0.1", publish_port)
     settle()
     loops = [asyncio.ensure_future(each) for each in (hub.run(), endpoint.run())]
     await uvicorn.Server(config).serve(sockets=[listener])
