@@ -19,8 +19,8 @@ language plpgsql
     set search_path = pg_catalog, pg_temp
     set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
-    front_most constant integer := least(1000, greatest(64, most));
-    span integer := least(front_most, greatest(8, most));  -- usually enough
+    front_most constant integer := least(1000, greatest(64, 2 * most));
+    span integer := least(front_most, greatest(8, 2 * most));  -- usually enough
     at constant timestamptz := clock_timestamp();  -- a value, so that an index can be asked for it
     looked integer := 0;
     seen text[] := '{}';

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 
 from planetwire.ending import end_all
 from planetwire.errors import BackendError
+from planetwire.jobs.claiming import Claiming
 from planetwire.jobs.heart import Heart, HeartThread, OpenQueue
 from planetwire.jobs.running import Handler, Outcome, Running
 from planetwire.log import get_logger
@@ -24,7 +25,6 @@ log = get_logger()
 
 LOOK_S = 1.0  # a cancel is seen within two seconds also when no doorbell rings
 LOOK_LEAST_S = 0.2  # jobs that end ring too; not every ring is a cancel
-CLAIM_MOST = 200  # at once, so that some run and end while the next are claimed
 GATE_S = 10.0  # how long writers are asked to ring while we are idle
 FINISH_TRIES = 8  # about a lease; after that another worker's rescue ends the job
 FINISH_DELAY_MAX_S = 5.0
@@ -61,6 +61,7 @@ class Worker:
         self._deadlines = {kind: settings.deadline_s(kind) for kind in handlers}
         self._open_heart = heart
         self._drain_s = drain_s
+        self._claiming = Claiming(queue, upkeep, self.worker_id, list(handlers))
         self._running: dict[int, Running] = {}
         self._stopping = False
         self._gate_s = max(GATE_S, 2 * settings.poll_s)
@@ -78,9 +79,11 @@ class Worker:
             try:
                 while not self._stopping:
                     await self._turn()
+                await self._claiming.aclose()
                 await self._drain()
             finally:
                 await self._end_all()
+                await self._claiming.aclose()
 
     async def _start_heart(self, stack: AsyncExitStack) -> None:
         loop = asyncio.get_running_loop()
@@ -122,19 +125,13 @@ class Worker:
         free = self._settings.concurrency - len(self._running)
         if free <= 0 or self._stopping:
             return False
-        # Shielded: a claim that was committed must reach `_start` or `release`, whoever cancels us.
-        claim = self._queue.claim(self.worker_id, list(self._handlers), min(free, CLAIM_MOST))
-        leases = await _finish_first(claim, self._give_back)
+        leases = await self._claiming.next(free)
         if self._stopping:
-            await self._give_back(leases)
+            await self._claiming.give_back(leases)
             return False
         for lease in leases:
             self._start(lease)
         return bool(leases) or await self._upkeep.park() > 0 or await self._open_gate()
-
-    async def _give_back(self, leases: Sequence[Lease]) -> None:
-        if leases:
-            await self._upkeep.release(leases)
 
     async def _open_gate(self) -> bool:
         """Only while idle: a ring costs every writer of the server. True when the gate was shut until now:
@@ -242,15 +239,3 @@ class Worker:
 
 def _call(function: Callable[..., object], *arguments: object) -> None:
     function(*arguments)
-
-
-async def _finish_first(
-    claim: Awaitable[Sequence[Lease]], give_back: Callable[[Sequence[Lease]], Awaitable[None]]
-) -> Sequence[Lease]:
-    """Await a claim; if we are cancelled meanwhile, let it end and give its jobs back."""
-    task = asyncio.ensure_future(claim)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await give_back(await task)
-        raise
