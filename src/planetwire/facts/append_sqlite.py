@@ -2,57 +2,79 @@
 
 Revisions are drawn from AUTOINCREMENT's own counter under the write lock, so they rise in commit order, are never
 given out twice and never fall, whatever was pruned.
+
+What was accepted is known by a content hash in the reading's own row. Keys without such a row lie in a table of their
+own: of readings without a time, of contents that a correction replaced, of patches with runways alone.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-import orjson
-
-from planetwire.facts.observation_group import Group, Known, grouped, keyed, slots
+from planetwire.facts.known_sqlite import CityStates, Held
+from planetwire.facts.observation_group import Group, grouped, keyed
 from planetwire.facts.observation_wire import SCHEMA_TYPE, SCHEMA_VERSION, Key, obs_time_text, stamp, time_of
 from planetwire.model import Appended, LogEvent, ObservationPatch
-from planetwire.observing import HEADLINE_SERIES
 from planetwire.sql import queries_beside
 
 Q = queries_beside(__file__)
-HEADLINE = orjson.dumps(HEADLINE_SERIES).decode()
+
+Place = tuple[str, int, str, str]
+"""City, time, series, source: the key of a reading's row."""
 
 
-def append_group(connection: sqlite3.Connection, epoch: str, patches: Sequence[ObservationPatch]) -> list[Appended]:
-    """One `Appended` a patch, in order."""
-    head: int = connection.execute(Q.head).fetchone()[0]
-    named = keyed(patches)
-    group = grouped(named, _known(connection, named), head, epoch, max(patch.ts_ms for patch in patches))
-    if group.events:
-        _write(connection, group)
-    return group.appended
+class Appender:
+    """For one writer of a file; other processes may write it too."""
+
+    def __init__(self) -> None:
+        self._states = CityStates()
+
+    def append(self, connection: sqlite3.Connection, epoch: str, patches: Sequence[ObservationPatch]) -> list[Appended]:
+        """One `Appended` a patch, in order."""
+        named = keyed(patches)
+        head, known, held = self._states.look(connection, named)
+        now_ms = max(patch.ts_ms for patch in patches)
+        group = grouped(named, known, head, epoch, now_ms)
+        if group.events:
+            _write(connection, group, held, now_ms)
+            self._states.wrote(group)
+        return group.appended
 
 
-def _known(connection: sqlite3.Connection, patches: Sequence[tuple[Key, ObservationPatch]]) -> Known:
-    cities = sorted({patch.city for _, patch in patches})
-    rows = connection.execute(
-        Q.known_cities, {"cities": orjson.dumps(cities).decode(), "headline": HEADLINE}
-    ).fetchall()
-    keys = {}
-    for slot in slots(key for key, _ in patches):
-        for content, revision, accepted_ms in connection.execute(Q.known_keys, slot):
-            keys[*slot, content] = (revision, accepted_ms)
-    return Known(keys, {row[0]: row[1] for row in rows}, {row[0]: row[2] for row in rows})
-
-
-def _write(connection: sqlite3.Connection, group: Group) -> None:
-    accepted_ms = {event.revision: patch.ts_ms for event, patch in group.events}
+def _write(connection: sqlite3.Connection, group: Group, held: Held, now_ms: int) -> None:
     connection.executemany(Q.add_event, map(_event, group.events))
     if group.forgotten:
         connection.executemany(Q.forget, group.forgotten)
-    keys = ((*key, revision, accepted_ms[revision]) for key, revision in group.keys.items())
-    connection.executemany(Q.add_key, keys)
-    connection.executemany(Q.put_reading, [each[:7] for each in group.readings.values()])
+    kept = _kept(group)
+    hashes = {place: key[4] for key, place in kept.items()}
+    readings = group.readings.items()
+    connection.executemany(Q.put_reading, [(*each[:7], hashes.get(place)) for place, each in readings])
+    connection.executemany(Q.add_key, _apart(group, held, kept, now_ms))
     connection.executemany(Q.put_latest, group.latest.values())
+
+
+def _kept(group: Group) -> dict[Key, Place]:
+    """The keys that their reading's row holds."""
+    kept: dict[Key, Place] = {}
+    for key, revision in group.keys.items():
+        place = (key[0], key[3], key[2], key[1])
+        reading = group.readings.get(place)
+        if reading is not None and reading.revision == revision:
+            kept[key] = place
+    return kept
+
+
+def _apart(group: Group, held: Held, kept: dict[Key, Place], now_ms: int) -> Iterator[tuple[object, ...]]:
+    """The other keys, and those that were in rows that are written over."""
+    for slot, (content, revision) in held.items():
+        city, source, series, at = slot
+        if (city, at, series, source) in group.readings:
+            yield (*slot, content, revision, now_ms)
+    for key, revision in group.keys.items():
+        if key not in kept:
+            yield (*key, revision, now_ms)
 
 
 def _event(pair: tuple[LogEvent, ObservationPatch]) -> tuple[object, ...]:

@@ -1,31 +1,10 @@
--- name: head
-select coalesce(max(seq), 0) from sqlite_sequence where name = 'observation_patch_events';
-
--- name: known_cities
-select
-    wanted.value,
-    max(
-        coalesce((select max(revision) from observation_patch_events where city = wanted.value), 0),
-        coalesce((select pruned_through from observation_patch_pruned where city = wanted.value), 0)
-    ),
-    coalesce((
-        select max(obs_time_ms)
-        from observation_latest
-        where city = wanted.value and series_key in (select value from json_each(:headline))
-    ), 0)
-from json_each(:cities) as wanted;
-
--- name: known_keys
-select content_hash, revision, accepted_ms
-from observation_keys
-where city = ? and source = ? and series_key = ? and obs_time_ms = ?;
-
 -- name: forget
 delete from observation_keys where city = ? and source = ? and series_key = ? and obs_time_ms = ?;
 
 -- name: add_key
 insert into observation_keys (city, source, series_key, obs_time_ms, content_hash, revision, accepted_ms)
-values (?, ?, ?, ?, ?, ?, ?);
+values (?, ?, ?, ?, ?, ?, ?)
+on conflict do update set revision = excluded.revision, accepted_ms = excluded.accepted_ms;
 
 -- name: add_event
 insert into observation_patch_events
@@ -33,10 +12,11 @@ insert into observation_patch_events
 values (?, ?, ?, ?, ?, ?, cast(? as text), ?, ?);
 
 -- name: put_reading
-insert into observations (city, series_key, source, obs_time_ms, temp_c, max_so_far_c, revision)
-values (?, ?, ?, ?, ?, ?, ?)
+insert into observations (city, series_key, source, obs_time_ms, temp_c, max_so_far_c, revision, content_hash)
+values (?, ?, ?, ?, ?, ?, ?, ?)
 on conflict do update set
-    temp_c = excluded.temp_c, max_so_far_c = excluded.max_so_far_c, revision = excluded.revision;
+    temp_c = excluded.temp_c, max_so_far_c = excluded.max_so_far_c, revision = excluded.revision,
+    content_hash = excluded.content_hash;
 
 -- name: put_latest
 insert into observation_latest

@@ -14,22 +14,21 @@ from typing import Any
 
 import orjson
 
-from planetwire.facts.append_sqlite import HEADLINE, append_group
-from planetwire.facts.observation_wire import (
-    ms_of,
-    stamp,
-    time_of,
-)
+from planetwire.facts.append_sqlite import Appender
+from planetwire.facts.observation_wire import ms_of, stamp, time_of
 from planetwire.facts.writer_sqlite import Writer
 from planetwire.log import get_logger
 from planetwire.migrate import migrate_sqlite
 from planetwire.model import Appended, Json, LogEvent, ObservationPatch
+from planetwire.observing import HEADLINE_SERIES
 from planetwire.pool_sqlite import BUSY_TIMEOUT_S, ReadPool
 from planetwire.ports import Clock
 from planetwire.sql import queries_beside
 
 log = get_logger()
 Q = queries_beside(__file__)
+
+HEADLINE = orjson.dumps(HEADLINE_SERIES).decode()
 
 EPOCH_ALPHABET = string.ascii_lowercase + string.digits
 EPOCH_CHARS = 12
@@ -59,6 +58,7 @@ class SqliteObservationStore:
         self.on_committed = on_committed
         self._clock = clock
         self._retention = timedelta(seconds=retention_s)
+        self._appender = Appender()
         self._writer = Writer(path, self._append, busy_timeout_s=busy_timeout_s, on_committed=self._committed)
         self._reads = ReadPool(path)
         self._writes = 0
@@ -82,7 +82,7 @@ class SqliteObservationStore:
         return appended
 
     def _append(self, connection: sqlite3.Connection, patches: Sequence[ObservationPatch]) -> Sequence[Appended]:
-        return append_group(connection, self.epoch, patches)
+        return self._appender.append(connection, self.epoch, patches)
 
     def _committed(self, results: Sequence[Any]) -> None:
         events = [a.event for result in results if isinstance(result, list) for a in result if a.event is not None]

@@ -45,7 +45,10 @@ where revision in (
 -- name: prune_history
 delete from observations
 where (city, obs_time_ms, series_key, source) in (
-    select city, obs_time_ms, series_key, source from observations where obs_time_ms < ? limit ?
+    select reading.city, reading.obs_time_ms, reading.series_key, reading.source
+    from (select distinct city from observation_latest) as known
+    cross join observations as reading on reading.city = known.city and reading.obs_time_ms < ?
+    limit ?
 );
 
 -- name: prune_keys
