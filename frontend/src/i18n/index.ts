@@ -1,9 +1,11 @@
 /** Languages of the page: which one is on, how it is kept, and the texts of all of them. */
 import i18next from "i18next";
 import { initReactI18next } from "react-i18next";
+import enCodes from "./en/codes.json";
 import enCommon from "./en/common.json";
 import enEarth from "./en/earth.json";
 import enTerminal from "./en/terminal.json";
+import zhCodes from "./zh/codes.json";
 import zhCommon from "./zh/common.json";
 import zhEarth from "./zh/earth.json";
 import zhTerminal from "./zh/terminal.json";
@@ -14,8 +16,8 @@ export type Language = (typeof LANGUAGES)[number];
 const KEY = "planetwire.language";
 
 export const resources = {
-  en: { common: enCommon, earth: enEarth, terminal: enTerminal },
-  zh: { common: zhCommon, earth: zhEarth, terminal: zhTerminal },
+  en: { codes: enCodes, common: enCommon, earth: enEarth, terminal: enTerminal },
+  zh: { codes: zhCodes, common: zhCommon, earth: zhEarth, terminal: zhTerminal },
 };
 
 /** The kept choice if it is one of ours, else what the browser prefers. */
@@ -50,7 +52,7 @@ export async function startI18n(): Promise<void> {
   await i18next.use(initReactI18next).init({
     lng: language,
     fallbackLng: "en",
-    ns: ["common", "earth", "terminal"],
+    ns: ["common", "codes", "earth", "terminal"],
     defaultNS: "common",
     resources,
     interpolation: { escapeValue: false },

@@ -17,6 +17,7 @@ import { ChartTools } from "./ChartTools";
 import { type CanvasHandle, CityCanvas } from "./CityCanvas";
 import { CityPicker } from "./CityPicker";
 import { curveName } from "./names";
+import { codeText } from "./reasons";
 import { summaryText } from "./summary";
 import { useThresholds } from "./ThresholdLines";
 import { TileHeader } from "./TileHeader";
@@ -131,13 +132,13 @@ function Trouble({ city, view, onPick }: { city: string; view: CityView; onPick:
   if (view.phase === "loading") {
     return (
       <div className="tile__message" role="status">
-        {view.error ? t("tile.retrying", { code: view.error }) : t("tile.loading")}
+        {view.error ? t("tile.retrying", { code: codeText(view.error) }) : t("tile.loading")}
       </div>
     );
   }
   return (
     <div className="tile__message tile__message--bad" role="alert">
-      <p>{t("tile.failed", { code: view.error })}</p>
+      <p>{t("tile.failed", { code: codeText(view.error) })}</p>
       {FINAL.has(view.error ?? "") ? (
         <button type="button" className="button" onClick={onPick}>
           {t("tile.choose_button")}

@@ -7,6 +7,7 @@ import { searchRows } from "../data/rows";
 import { citiesOf, withCity } from "../data/slots";
 import { tempText, UNIT_LETTER } from "../draw/unit";
 import { ageText } from "./age";
+import { codeText } from "./reasons";
 import { useNow } from "./use_now";
 import { useArrangement, useCityName, useSingle, useTerminal, useTerminalState, useUnit } from "./use_terminal";
 
@@ -88,7 +89,7 @@ function Trouble() {
   if (error) {
     return (
       <div className="rows__message rows__message--bad" role="alert">
-        <p>{t(count > 0 ? "rows.old" : "rows.failed", { code: error })}</p>
+        <p>{t(count > 0 ? "rows.old" : "rows.failed", { code: codeText(error) })}</p>
         <button type="button" className="button" onClick={() => terminal.retryRows()}>
           {t("tile.retry")}
         </button>

@@ -22,6 +22,7 @@ import { EarthSearch } from "./EarthSearch";
 import { readHidden } from "./earth_memory";
 import { JobPanel } from "./JobPanel";
 import { Notice as PageNotice } from "./Notice";
+import { codeText } from "./reasons";
 import { dropToast, toastOnce } from "./toasts";
 import { EarthContext, layerTitle, useJobs } from "./use_earth";
 
@@ -35,7 +36,12 @@ function tell({ key, layer, code }: Notice, layers: readonly LayerInfo[]): void 
   }
   const info = layers.find(({ id }) => id === layer);
   const title = info ? layerTitle(info, i18next.language) : layer;
-  toastOnce(key, "warning", i18next.t("earth:layers.toast", { title }), i18next.t("earth:layers.toast_hint", { code }));
+  toastOnce(
+    key,
+    "warning",
+    i18next.t("earth:layers.toast", { title }),
+    i18next.t("earth:layers.toast_hint", { code: codeText(code) }),
+  );
 }
 
 function openEarth(): EarthStore {

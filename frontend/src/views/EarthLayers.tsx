@@ -10,6 +10,7 @@ import { countText, timeOf } from "./earth_format";
 import { freshnessOf, lookOf } from "./earth_freshness";
 import { keepHidden } from "./earth_memory";
 import { ChevronIcon } from "./icons";
+import { codeText } from "./reasons";
 import { layerTitle, useEarth, useEarthAccess, useJobs, useLayer } from "./use_earth";
 import { useNow } from "./use_now";
 
@@ -48,7 +49,7 @@ function Remark({ info, view }: { info: LayerInfo; view: LayerView }) {
     const key = view.count ? "layers.failed_layer" : "layers.cleared_failed";
     return (
       <p className="layer__remark layer__remark--bad" role="status">
-        {t(view.count === null ? "layers.failed_layer" : key, { code: view.error })}
+        {t(view.count === null ? "layers.failed_layer" : key, { code: codeText(view.error) })}
         <button type="button" className="link" onClick={() => earth.layer(info.id)?.refresh(true)}>
           {t("layers.retry")}
         </button>
@@ -143,7 +144,7 @@ function List() {
   if (registry === "failed" && layers.length === 0) {
     return (
       <p className="layer__remark layer__remark--bad" role="status">
-        {t("layers.failed", { code })}
+        {t("layers.failed", { code: codeText(code) })}
       </p>
     );
   }

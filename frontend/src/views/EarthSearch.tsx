@@ -9,6 +9,7 @@ import { createSearch, type Search, type SearchView } from "../data/search";
 import type { Globe } from "../draw/globe";
 import { keepHidden } from "./earth_memory";
 import { CloseIcon } from "./icons";
+import { codeText } from "./reasons";
 import { layerTitle, useEarth, useEarthAccess } from "./use_earth";
 
 /** A satellite found in a layer that was off has no place before its layer is loaded and moved. */
@@ -109,7 +110,9 @@ function Answer({ view, listId, onChoose }: { view: SearchView; listId: string; 
           />
         ))}
       </div>
-      {phase === "failed" ? <p className="search__note is-stale">{t("search.failed", { code: error })}</p> : null}
+      {phase === "failed" ? (
+        <p className="search__note is-stale">{t("search.failed", { code: codeText(error) })}</p>
+      ) : null}
       {phase === "ready" && found.length === 0 ? <p className="search__note dim">{t("search.none")}</p> : null}
     </div>
   );
@@ -119,7 +122,7 @@ function Answer({ view, listId, onChoose }: { view: SearchView; listId: string; 
 function Spoken({ view }: { view: SearchView }) {
   const { t } = useTranslation("earth");
   const { phase, found, error } = view;
-  const words = { idle: "", asking: "", failed: t("search.failed", { code: error }) };
+  const words = { idle: "", asking: "", failed: t("search.failed", { code: codeText(error) }) };
   const count = found.length === 0 ? t("search.none") : t("search.found", { count: found.length });
   return (
     <p className="visually-hidden" role="status">

@@ -4,6 +4,7 @@ import type { JobRow, JobStatus } from "../client/earth_types";
 import { isFinal } from "../data/jobs_core";
 import { agoText } from "./age";
 import { timeOf } from "./earth_format";
+import { Fault } from "./Fault";
 import { JobFacts, JobProgress } from "./JobFacts";
 import { JobSample } from "./JobSample";
 import { messageText } from "./job_words";
@@ -43,7 +44,7 @@ function Words({ job }: { job: JobRow }) {
       {message ? <p className="job__message dim">{message}</p> : null}
       {failing ? (
         <p className="job__error">
-          <code>{job.error_code}</code> {job.error}
+          <Fault code={job.error_code} text={job.error} />
         </p>
       ) : null}
       {job.sample && (failing || job.rejects > 0) ? <JobSample sample={job.sample} /> : null}

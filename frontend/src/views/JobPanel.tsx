@@ -6,6 +6,7 @@ import { ChevronIcon } from "./icons";
 import { JobNews } from "./JobNews";
 import { JobSources } from "./JobSources";
 import { JobTabs } from "./JobTabs";
+import { codeText } from "./reasons";
 import { useJobs } from "./use_earth";
 
 export function JobPanel() {
@@ -37,7 +38,7 @@ export function JobPanel() {
       <div className="float__body" hidden={!open}>
         {phase === "failed" ? (
           <p className="layer__remark layer__remark--bad" role="status">
-            {t("sources.failed", { code })}
+            {t("sources.failed", { code: codeText(code) })}
           </p>
         ) : null}
         <JobSources />

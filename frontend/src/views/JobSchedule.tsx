@@ -4,6 +4,7 @@ import { useTranslation } from "react-i18next";
 import type { SourceInfo } from "../client/earth_types";
 import { changeOf, draftOf, fieldOf, type ScheduleDraft, type ScheduleField } from "../data/source_edit";
 import { type IntervalUnit, intervalText, splitInterval, timeZones, UNIT_S } from "./job_format";
+import { reasonText } from "./reasons";
 import { useJobActions } from "./use_job_actions";
 
 const UNITS: readonly IntervalUnit[] = ["s", "min", "h", "d"];
@@ -20,7 +21,7 @@ interface FieldProps {
   source: SourceInfo;
 }
 
-/** A label over its control, and under it a hint or what is wrong. */
+/** A label over its control, and under it what is wrong and what is allowed. */
 function Field({
   label,
   hint,
@@ -33,16 +34,17 @@ function Field({
   children: (ids: { id: string; "aria-describedby": string | undefined; "aria-invalid": boolean }) => ReactNode;
 }) {
   const id = useId();
-  const described = error || hint ? `${id}-hint` : undefined;
+  const described = [error && `${id}-error`, hint && `${id}-hint`].filter(Boolean).join(" ") || undefined;
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
       {children({ id, "aria-describedby": described, "aria-invalid": error !== null })}
       {error ? (
-        <p id={`${id}-hint`} className="field__error" role="alert">
+        <p id={`${id}-error`} className="field__error" role="alert">
           {error}
         </p>
-      ) : hint ? (
+      ) : null}
+      {hint ? (
         <p id={`${id}-hint`} className="faint">
           {hint}
         </p>
@@ -201,7 +203,7 @@ export function JobSchedule({ source, onDone }: { source: SourceInfo; onDone: ()
     const outcome = await actions.tryChange(source.source, change, told);
     if (outcome === "saved") onDone();
     if (typeof outcome === "string") return;
-    setRefusal({ field: fieldOf(outcome.code, outcome.message, draft.kind), text: outcome.message });
+    setRefusal({ field: fieldOf(outcome.code, outcome.message, draft.kind), text: reasonText(outcome) });
   }
 
   function submit(event: FormEvent): void {

@@ -4,6 +4,7 @@ import { flushSync } from "react-dom";
 import { useTranslation } from "react-i18next";
 import type { SourceInfo } from "../client/earth_types";
 import { countText } from "./earth_format";
+import { Fault } from "./Fault";
 import { JobSchedule } from "./JobSchedule";
 import { ClearAction, PauseAction } from "./JobSourceActions";
 import { intervalText, tickText } from "./job_format";
@@ -57,7 +58,7 @@ function Facts({ source }: { source: SourceInfo }) {
         <div>
           <dt>{t("sources.last_error")}</dt>
           <dd className="source__error">
-            <code>{source.last_error_code}</code> {source.last_error}
+            <Fault code={source.last_error_code} text={source.last_error} />
           </dd>
         </div>
       ) : null}

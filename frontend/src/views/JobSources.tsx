@@ -7,6 +7,7 @@ import { timeOf } from "./earth_format";
 import { ChevronIcon } from "./icons";
 import { CollectAction, EnabledSwitch } from "./JobSourceActions";
 import { JobSourceDetails } from "./JobSourceDetails";
+import { codeText } from "./reasons";
 import { useEarth, useJobs } from "./use_earth";
 import { useNow } from "./use_now";
 import { useSession } from "./use_session";
@@ -73,7 +74,7 @@ function SourceRow({ source: info }: { source: SourceInfo }) {
       <Schedule source={info} />
       {info.last_error_code && !open ? (
         <p className="job__error" title={info.last_error ?? undefined}>
-          {t("sources.error", { code: info.last_error_code })}
+          {t("sources.error", { code: codeText(info.last_error_code) })}
         </p>
       ) : null}
       {open ? <JobSourceDetails source={info} /> : null}

@@ -3,6 +3,7 @@ import { type FormEvent, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { HttpError } from "../client/http";
 import type { Session } from "../data/session";
+import { reasonText } from "./reasons";
 
 function reasonKey(error: unknown): "wrong" | "throttled" | "failed" {
   if (error instanceof HttpError && (error.status === 401 || error.status === 403)) return "wrong";
@@ -30,7 +31,7 @@ export function SignInDialog({ session, onClose }: { session: Session; onClose: 
       await session.signInWithToken(token.trim());
       onClose();
     } catch (failure) {
-      setError(t(`session.${reasonKey(failure)}`, { reason: failure instanceof Error ? failure.message : "" }));
+      setError(t(`session.${reasonKey(failure)}`, { reason: reasonText(failure) }));
     } finally {
       setBusy(false);
     }

@@ -115,7 +115,7 @@ describe("the page", () => {
     await pass(200);
     expect(tile("shanghai").getByText("No reading in the last 24 hours")).toBeTruthy();
     expect(tile("shanghai").queryByRole("alert")).toBeNull();
-    expect(tile("tokyo").getByRole("alert").textContent).toContain("not_found");
+    expect(tile("tokyo").getByRole("alert").textContent).toContain("it is not there");
     // The server does not know it, as a city that was kept from another time: another one is the way on.
     fireEvent.click(tile("tokyo").getByRole("button", { name: "Choose a city" }));
     expect(tile("tokyo").getByRole("combobox")).toBeTruthy();
@@ -220,7 +220,7 @@ it("says that the list could not be loaded, which is not an empty list", async (
   const { pass, routes } = setUp({ "/api/scan/terminal": new TypeError("refused") });
   await pass(0);
   const list = within(screen.getByRole("complementary", { name: "All cities" }));
-  expect(list.getByRole("alert").textContent).toContain("unreachable");
+  expect(list.getByRole("alert").textContent).toContain("the server does not answer");
   routes["/api/scan/terminal"] = { revision: 1, epoch: EPOCH, rows: [] };
   await pass(15_000);
   expect(list.queryByRole("alert")).toBeNull();

@@ -6,6 +6,7 @@ import { clockText } from "../draw/time_axis";
 import { tempText, UNIT_LETTER, type Unit } from "../draw/unit";
 import { FreshnessBadge } from "./FreshnessBadge";
 import { sourceName } from "./names";
+import { codeText } from "./reasons";
 import { useNow } from "./use_now";
 import { useCityName, useRow, useTerminal, useUnit } from "./use_terminal";
 
@@ -43,7 +44,7 @@ function MarkBadge({ city, view }: { city: string; view: CityView }) {
       type="button"
       className="badge badge--bad badge--button"
       data-mark="gap"
-      title={t("mark.gap_hint", { code: view.error })}
+      title={t("mark.gap_hint", { code: codeText(view.error) })}
       onClick={() => terminal.retry(city)}
     >
       {t("mark.gap")}

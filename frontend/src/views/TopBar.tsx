@@ -2,6 +2,7 @@
 import { useTranslation } from "react-i18next";
 import { Link, useLocation } from "wouter";
 import { LANGUAGES, setLanguage } from "../i18n";
+import { reasonText } from "./reasons";
 import { toastOnce } from "./toasts";
 import { useSession } from "./use_session";
 
@@ -61,7 +62,7 @@ function SessionButton() {
   }
   const leave = () =>
     session.signOut().catch((error: unknown) => {
-      toastOnce("session.sign_out", "error", t("session.sign_out_failed", { reason: String(error) }));
+      toastOnce("session.sign_out", "error", t("session.sign_out_failed", { reason: reasonText(error) }));
     });
   return (
     <button type="button" className="button button--quiet" onClick={() => void leave()}>

@@ -3,6 +3,7 @@ import type { TFunction } from "i18next";
 import type { JobRow } from "../client/earth_types";
 import { isFinal } from "../data/jobs_core";
 import { timeOf, utcText } from "./earth_format";
+import { codeText } from "./reasons";
 
 type T = TFunction<"earth">;
 
@@ -55,7 +56,8 @@ export function messageText(t: T, job: JobRow): string | null {
 export function toldText(t: T, job: JobRow): string {
   const state = t(`status.${job.status}`);
   if (job.status === "cancelled") return t("jobs.tells", { id: job.id, what: stoppedText(t, job) });
-  if (job.status === "failed") return t("jobs.tells", { id: job.id, what: [state, job.error_code].join(" ") });
+  if (job.status === "failed")
+    return t("jobs.tells", { id: job.id, what: [state, codeText(job.error_code)].filter(Boolean).join(", ") });
   if (job.status === "completed") return t("jobs.tells", { id: job.id, what: `${state}, ${resultText(t, job)}` });
   return t("jobs.tells", { id: job.id, what: state });
 }

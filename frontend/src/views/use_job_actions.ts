@@ -3,7 +3,7 @@ import { useTranslation } from "react-i18next";
 import type { SourceChange, TaskType } from "../client/earth_types";
 import { HttpError } from "../client/http";
 import type { Submitted } from "../client/job_wire";
-import { errorCode } from "../data/layer";
+import { reasonText } from "./reasons";
 import { toastOnce } from "./toasts";
 import { useEarthAccess, useJobs } from "./use_earth";
 import { useSession } from "./use_session";
@@ -32,8 +32,7 @@ export function useJobActions(): JobActions {
       openSignIn();
       return;
     }
-    const detail = error instanceof HttpError ? error.message : errorCode(error);
-    toastOnce(`jobs.${key}`, "error", t("jobs.action_failed"), detail);
+    toastOnce(`jobs.${key}`, "error", t("jobs.action_failed"), reasonText(error));
   }
 
   function run<T>(key: string, wish: Promise<T>, tell: (answer: T) => void): void {
