@@ -112,6 +112,14 @@ export interface JobRow {
   retried_as: number | null;
 }
 
+/** How many jobs the ledger has of a kind: counted up to 10,000, and up to 2 s old. */
+export interface JobCounts {
+  running: number;
+  queued: number;
+  /** Failed, and no other job does the work again. */
+  dead: number;
+}
+
 export type FinalStatus = Extract<JobStatus, "completed" | "failed" | "cancelled">;
 
 /** What becomes of ticks that passed while nothing ran: one run for all of them, or none. */

@@ -1,5 +1,5 @@
 /** Jobs and sources over HTTP, and the reading of a ledger row wherever it comes from. */
-import type { JobRow, JobStatus, Misfire, SourceChange, SourceInfo, TaskType } from "./earth_types";
+import type { JobCounts, JobRow, JobStatus, Misfire, SourceChange, SourceInfo, TaskType } from "./earth_types";
 import type { Http } from "./http";
 import { finite, oneOf, type Raw, record, text, texts, whole } from "./parse";
 
@@ -81,6 +81,13 @@ export async function fetchJobs(http: Http, query: JobQuery): Promise<JobPage> {
 /** Rejects with HttpError 404 once the ledger no longer keeps the job. */
 export async function fetchJob(http: Http, id: number): Promise<JobRow | null> {
   return jobRow(await http.get<unknown>(`/api/v1/jobs/${id}`, { cache: "no-store" }));
+}
+
+/** Null when the answer has no counts. */
+export async function fetchJobCounts(http: Http): Promise<JobCounts | null> {
+  const raw = record(await http.get<unknown>("/api/v1/jobs/counts", { cache: "no-store" }));
+  const [running, queued, dead] = [whole(raw?.running), whole(raw?.queued), whole(raw?.dead)];
+  return running === null || queued === null || dead === null ? null : { running, queued, dead };
 }
 
 export interface Submitted {

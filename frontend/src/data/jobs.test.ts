@@ -3,7 +3,7 @@ import type { JobRow } from "../client/earth_types";
 import { createHttp } from "../client/http";
 import { jsonResponse, manualTimers, settle } from "../testing/clock";
 import { jobOf } from "../testing/jobs";
-import { createJobs, PROBE_MS, SILENT_MS, SOURCES_IDLE_MS, SOURCES_MS } from "./jobs";
+import { COUNTS_MS, createJobs, PROBE_MS, SILENT_MS, SOURCES_IDLE_MS, SOURCES_MS } from "./jobs";
 
 /** A ledger that remembers what it was asked. */
 class Ledger {
@@ -16,10 +16,16 @@ class Ledger {
     this.asked.push(`${method} ${path}`);
     if (method !== "GET") return this.write(path);
     if (path === "/api/v1/sources") return jsonResponse({ items: [] });
+    if (path === "/api/v1/jobs/counts") return this.counted();
     const url = new URL(path, "http://ledger");
     const id = Number(url.pathname.split("/")[4]);
     return id ? this.one(id) : jsonResponse(this.page(url.searchParams));
   };
+
+  private counted(): Response {
+    const of = (status: string) => this.rows.filter((row) => row.status === status).length;
+    return jsonResponse({ running: of("running"), queued: of("queued"), dead: of("failed") });
+  }
 
   private write(path: string): Response {
     if (this.refuse) return jsonResponse({ code: this.refuse.code, detail: "refused" }, this.refuse.status);
@@ -119,6 +125,38 @@ describe("sources", () => {
     timers.advance(SOURCES_IDLE_MS);
     await settle();
     expect(reads()).toBe(3);
+  });
+});
+
+describe("counts", () => {
+  const reads = (ledger: { asked: string[] }) => ledger.asked.filter((path) => path.endsWith("/counts")).length;
+
+  it("of the whole ledger are read with the lists, and often while there are more jobs than rows are pushed", async () => {
+    const queued = Array.from({ length: 80 }, (_, n) => jobOf({ id: n + 1 }));
+    const { ledger, timers, view } = await open(queued);
+    await settle();
+    expect(view().counts).toEqual({ running: 0, queued: 80, dead: 0 });
+    timers.advance(SOURCES_IDLE_MS);
+    await settle();
+    ledger.rows = queued.slice(0, 70);
+    const before = reads(ledger);
+    timers.advance(COUNTS_MS);
+    await settle();
+    expect([reads(ledger), view().counts?.queued]).toEqual([before + 1, 70]);
+  });
+
+  it("that are not to be had leave the lists as they are", async () => {
+    const jobs = createJobs({
+      http: createHttp(async (path) =>
+        path.endsWith("/counts") ? jsonResponse({ code: "not_found" }, 404) : jsonResponse({ items: [] }),
+      ),
+      timers: manualTimers(),
+      random: () => 0.5,
+    });
+    await jobs.reload();
+    await settle();
+    expect(jobs.store.getState()).toMatchObject({ phase: "ready", error: null, counts: null });
+    jobs.stop();
   });
 });
 

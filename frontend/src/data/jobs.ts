@@ -1,11 +1,12 @@
 /** The jobs and sources that the page knows of: pushed rows and fetched lists merged, newest row wins. */
 import { createStore, type StoreApi } from "zustand/vanilla";
-import type { FinalStatus, JobRow, SourceChange, SourceInfo, TaskType } from "../client/earth_types";
+import type { FinalStatus, JobCounts, JobRow, SourceChange, SourceInfo, TaskType } from "../client/earth_types";
 import { type Http, HttpError } from "../client/http";
 import {
   cancelJob,
   changeSource,
   fetchJob,
+  fetchJobCounts,
   fetchJobs,
   fetchSources,
   retryJob,
@@ -13,7 +14,7 @@ import {
   submitJob,
 } from "../client/job_wire";
 import type { Timers } from "../client/timers";
-import { inTab, isFinal, merged, type RateSample } from "./jobs_core";
+import { inTab, isCrowded, isFinal, merged, type RateSample } from "./jobs_core";
 import { type History, type JobFilter, NO_HISTORY, PAGE_ROWS, rowsKept, statusesBehind } from "./jobs_history";
 import { errorCode, retryDelay } from "./layer";
 
@@ -28,6 +29,8 @@ const PROBED = 5;
 export const SOURCES_MS = 750;
 /** Schedules are changed elsewhere too. */
 export const SOURCES_IDLE_MS = 30_000;
+/** With more jobs than rows are pushed, only the ledger can count them. */
+export const COUNTS_MS = 5_000;
 
 export interface JobsView {
   readonly phase: "loading" | "ready" | "failed";
@@ -36,6 +39,8 @@ export interface JobsView {
   /** Whether the ledger has jobs that are not among `rows`. */
   readonly more: boolean;
   readonly history: History;
+  /** Of the whole ledger, as last counted; null until it was. The rows say more as long as they are few. */
+  readonly counts: JobCounts | null;
   readonly rates: ReadonlyMap<number, RateSample>;
   readonly sources: readonly SourceInfo[];
   /** Wishes on their way to the server, e.g. `cancel:7` or `collect:usgs_quakes`. */
@@ -74,6 +79,7 @@ const START: JobsView = {
   rows: new Map(),
   more: false,
   history: NO_HISTORY,
+  counts: null,
   rates: new Map(),
   sources: [],
   pending: new Set(),
@@ -122,6 +128,7 @@ export function createJobs({ http, timers, random }: JobsDeps): Jobs {
       failures = 0;
       store.setState({ phase: "ready", error: null, sources, more: page.next !== null });
       takeAll(page.rows);
+      void readCounts();
       readSourcesSoon(SOURCES_IDLE_MS);
     } catch (error) {
       failures += 1;
@@ -145,7 +152,16 @@ export function createJobs({ http, timers, random }: JobsDeps): Jobs {
     } catch {
       // What is shown stays; the connection's own state tells of the failure.
     }
-    readSourcesSoon(SOURCES_IDLE_MS);
+    await readCounts();
+    readSourcesSoon(isCrowded(store.getState().rows.values()) ? COUNTS_MS : SOURCES_IDLE_MS);
+  }
+
+  async function readCounts(): Promise<void> {
+    try {
+      store.setState({ counts: await fetchJobCounts(http) });
+    } catch {
+      // Without it the rows are counted.
+    }
   }
 
   /** Rows whose news stopped, the longest silent first: pushes tell of the busiest jobs only. */

@@ -41,6 +41,32 @@ export function inTab(rows: Iterable<JobRow>, tab: JobTab): JobRow[] {
   return chosen.sort((a, b) => (tab === "queued" ? a.id - b.id : key(b) - key(a) || b.id - a.id));
 }
 
+/** The server pushes so many jobs of a kind; from there on there may be more. */
+export const PUSHED = 50;
+/** The ledger does not count further. */
+export const COUNTED_MAX = 10_000;
+
+export type TabCounts = Readonly<Record<JobTab, number>>;
+
+export function tabCounts(rows: Iterable<JobRow>): TabCounts {
+  const counts = { running: 0, queued: 0, finished: 0 };
+  for (const row of rows) counts[tabOf(row.status)] += 1;
+  return counts;
+}
+
+/** Whether there may be more waiting or running jobs than rows of them. */
+export function isCrowded(rows: Iterable<JobRow>): boolean {
+  const { running, queued } = tabCounts(rows);
+  return running >= PUSHED || queued >= PUSHED;
+}
+
+/** How many to show, and whether there may be more: few rows are all there are, of many the ledger knows the number. */
+export function shownCount(rows: number, counted: number | undefined): { count: number; open: boolean } {
+  if (rows < PUSHED) return { count: rows, open: false };
+  if (counted === undefined) return { count: rows, open: true };
+  return { count: Math.max(rows, counted), open: counted >= COUNTED_MAX };
+}
+
 /** The write job that holds the source, if any: a second one would only wait. */
 export function holder(rows: Iterable<JobRow>, source: string): JobRow | null {
   for (const row of rows) {

@@ -38,6 +38,7 @@ export function showPanel(rows: readonly JobRow[], change: Partial<JobsView> = {
     rows: new Map(rows.map((row) => [row.id, row])),
     more: false,
     history: NO_HISTORY,
+    counts: null,
     rates: new Map(),
     pending: new Set(),
     mine: new Set(),

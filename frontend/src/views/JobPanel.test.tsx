@@ -220,9 +220,30 @@ describe("the lists", () => {
     expect(screen.queryByRole("button", { name: "Show more" })).toBeNull();
   });
 
+  it("of more jobs than the page is sent show the ledger's own count", () => {
+    const many = Array.from({ length: 50 }, (_, n) => jobOf({ id: n + 1 }));
+    const { jobs } = showPanel(many);
+    expect(tab(/Queued/).textContent).toBe("Queued 50+");
+    act(() => jobs.setState({ counts: { running: 3, queued: 1_234, dead: 0 } }));
+    expect(tab(/Queued/).textContent).toBe("Queued 1,234");
+    expect(tab(/Running/).textContent).toBe("Running 0");
+    act(() => jobs.setState({ counts: { running: 3, queued: 10_000, dead: 0 } }));
+    expect(tab(/Queued/).textContent).toBe("Queued 10,000+");
+  });
+
+  it("tell of failures that nobody looked after, and lead to them", () => {
+    const { readMore } = showPanel([{ ...ENDED, status: "completed" }], {
+      counts: { running: 0, queued: 0, dead: 1_234 },
+    });
+    fireEvent.click(button("1,234 failed jobs were not run again"));
+    expect((screen.getByLabelText("Show") as HTMLSelectElement).value).toBe("dead");
+    expect(readMore).toHaveBeenLastCalledWith("dead");
+    expect(screen.queryByRole("button", { name: /were not run again/ })).toBeNull();
+  });
+
   it("that did not load is an error and not an emptiness", () => {
     showPanel([], { phase: "failed", error: "unreachable", sources: [] });
-    expect(screen.getByText(/Sources and jobs did not load \(unreachable\)/)).toBeTruthy();
+    expect(screen.getByText(/Sources and jobs did not load \(the server does not answer\)/)).toBeTruthy();
     expect(screen.queryByText("Nothing is running.")).toBeNull();
   });
 });
@@ -238,8 +259,8 @@ describe("what is told to those who do not see it", () => {
     expect(told()).toBe("Job #7: stopping");
     turn(jobs, { ...ENDED, status: "cancelled" });
     expect(told()).toBe("Job #7: stopped; 4 batches, 4,000 records kept");
-    turn(jobs, jobOf({ id: 8, status: "failed", error_code: "http_503" }));
-    expect(told()).toBe("Job #8: failed http_503");
+    turn(jobs, jobOf({ id: 8, status: "failed", error_code: "transient" }));
+    expect(told()).toBe("Job #8: failed, the provider does not answer");
   });
 
   it("are not the turns of the schedule's jobs, nor what was there before", () => {

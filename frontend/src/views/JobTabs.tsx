@@ -2,31 +2,29 @@
 import { type KeyboardEvent, useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { JobRow } from "../client/earth_types";
-import { inTab, type JobTab, tabOf } from "../data/jobs_core";
+import { COUNTED_MAX, inTab, type JobTab, shownCount, tabCounts, tabOf } from "../data/jobs_core";
 import { finishedRows, JOB_FILTERS, type JobFilter, pagesRead, statusesBehind } from "../data/jobs_history";
 import { countText } from "./earth_format";
 import { JobItem } from "./JobItem";
+import { codeText } from "./reasons";
 import { useEarthAccess, useJobs } from "./use_earth";
 
 const TABS: readonly JobTab[] = ["running", "queued", "finished"];
 
-/** The server pushes so many jobs of a kind; from there on there may be more. */
-const PUSHED = 50;
-
-/** How many are known of each kind, with a plus where there are more than that. */
+/** How many there are of each kind, with a plus where there are more than that. */
 function useCounts(): Readonly<Record<JobTab, string>> {
   const { i18n } = useTranslation("earth");
   const rows = useJobs((view) => view.rows);
   const more = useJobs((view) => view.more);
   const history = useJobs((view) => view.history);
-  const counts = { running: 0, queued: 0, finished: 0 };
-  for (const row of rows.values()) counts[tabOf(row.status)] += 1;
-  const text = (count: number, open: boolean) => `${countText(count, i18n.language)}${open ? "+" : ""}`;
-  const unread = more && statusesBehind(history, "all").length > 0;
+  const ledger = useJobs((view) => view.counts);
+  const known = tabCounts(rows.values());
+  const text = ({ count, open }: { count: number; open: boolean }) =>
+    `${countText(count, i18n.language)}${open ? "+" : ""}`;
   return {
-    running: text(counts.running, counts.running >= PUSHED),
-    queued: text(counts.queued, counts.queued >= PUSHED),
-    finished: text(counts.finished, unread),
+    running: text(shownCount(known.running, ledger?.running)),
+    queued: text(shownCount(known.queued, ledger?.queued)),
+    finished: text({ count: known.finished, open: more && statusesBehind(history, "all").length > 0 }),
   };
 }
 
@@ -91,6 +89,21 @@ function Nothing({ words }: { words: "none_running" | "none_queued" | "none_fini
   return <p className="jobs__none dim">{t(phase === "loading" ? "jobs.loading" : `jobs.${words}`)}</p>;
 }
 
+/** Failures that nobody looked after, however far back they lie. */
+function Dead({ onShow }: { onShow: () => void }) {
+  const { t, i18n } = useTranslation("earth");
+  const dead = useJobs((view) => view.counts?.dead ?? 0);
+  if (dead === 0) return null;
+  const amount = `${countText(dead, i18n.language)}${dead >= COUNTED_MAX ? "+" : ""}`;
+  return (
+    <p className="jobs__dead">
+      <button type="button" className="link" onClick={onShow}>
+        {t("jobs.dead", { count: dead, amount })}
+      </button>
+    </p>
+  );
+}
+
 function Filter({ filter, onFilter }: { filter: JobFilter; onFilter: (filter: JobFilter) => void }) {
   const { t } = useTranslation("earth");
   return (
@@ -121,7 +134,7 @@ function More({ filter }: { filter: JobFilter }) {
     <div className="jobs__more">
       {history.state === "failed" ? (
         <p className="layer__remark--bad" role="status">
-          {t("jobs.more_failed", { code: history.error })}
+          {t("jobs.more_failed", { code: codeText(history.error) })}
         </p>
       ) : null}
       <button
@@ -150,6 +163,7 @@ function Finished() {
   const chosen = finishedRows(rows.values(), history, filter);
   return (
     <>
+      {filter === "dead" ? null : <Dead onShow={() => setFilter("dead")} />}
       <Filter filter={filter} onFilter={setFilter} />
       {chosen.length > 0 ? <Rows rows={chosen} /> : null}
       {chosen.length === 0 && history.state === "idle" ? (
