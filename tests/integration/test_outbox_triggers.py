@@ -72,6 +72,63 @@ async def test_zero_rows_and_unchanged_rows_write_nothing(pg_pool: Pool) -> None
         assert await changes(connection) == [("collected_data", "UPDATE", "a", 1)]
 
 
+async def fill(connection: Connection, rows: int) -> None:
+    await connection.execute(
+        "insert into collected_data (source, external_key, kind, data)"
+        " select case n % 4 when 0 then 'a' else 'b' end, n::text, 'k', '{\"x\": 1.0}' from generate_series(1, $1) n",
+        rows,
+    )
+    await changes(connection)
+
+
+@pytest.mark.parametrize("rows", [8, 2_000])
+@pytest.mark.parametrize(
+    ("what", "a", "b"),
+    [
+        ("title = 'new'", 1, 1),
+        ("title = title, data = data", 0, 0),
+        ("title = case when {n} % 8 in (4, 5) then 'new' else '' end", 1 / 2, 1 / 6),
+        ("data = jsonb_set(data, '{x}', '1.00')", 1, 1),  # equal by value, and shown differently
+        ("observed_at = now(), source = case when {n} % 8 = 4 then 'b' else source end", 1, 7 / 6),
+        ("title = 'new', source = case source when 'a' then 'b' else 'a' end", 4, 4 / 3),
+        ("title = case when {n} <= 4 then 'x' else '' end, kind = case when {n} > 4 then 'x' else kind end", 1, 1),
+    ],
+)
+async def test_of_many_rows_as_of_few_those_that_changed_are_counted(
+    rows: int, what: str, a: float, b: float, pg_pool: Pool
+) -> None:
+    """Q24, Q25: also where the first rows do not tell what happened to the others."""
+    async with pg_pool.acquire() as connection:
+        await fill(connection, rows)
+        wanted = {"a": round(rows / 4 * a), "b": round(rows * 3 / 4 * b)}
+        await connection.execute(f"update collected_data set {what.replace('{n}', 'external_key::int')}")
+        seen = await changes(connection)
+    assert {row[2]: row[3] for row in seen} == {source: n for source, n in wanted.items() if n}
+    assert len(seen) == sum(1 for n in wanted.values() if n)
+
+
+async def test_columns_that_cannot_be_compared_are_no_hindrance(pg_pool: Pool) -> None:
+    """Q24: a type without an equality, a generated column, a dropped one."""
+    async with pg_pool.acquire() as connection:
+        await connection.execute(
+            "create table derived_rows (id bigint primary key, source text not null, gone text, raw json,"
+            " twice bigint generated always as (id * 2) stored)"
+        )
+        await connection.execute("alter table derived_rows drop column gone")
+        await connection.execute(statements(Watched("derived_rows")))
+        await connection.execute("insert into derived_rows select n, 'a', '{}' from generate_series(1, 2000) n")
+        await changes(connection)
+        await connection.execute("update derived_rows set raw = raw")
+        assert await changes(connection) == []
+        await connection.execute("""update derived_rows set raw = '{"b": 1}' where id <= 1500""")
+        assert await changes(connection) == [("derived_rows", "UPDATE", "a", 1500)]
+        await connection.execute("alter table derived_rows add column note text")
+        await connection.execute("update derived_rows set note = 'new', id = -id")  # what went and what came
+        assert await changes(connection) == [("derived_rows", "UPDATE", "a", 4000)]
+        await connection.execute("update derived_rows set note = 'newer'")
+        assert await changes(connection) == [("derived_rows", "UPDATE", "a", 2000)]
+
+
 async def test_an_upsert_writes_its_updates_and_its_inserts(pg_pool: Pool) -> None:
     """Q24."""
     async with pg_pool.acquire() as connection:
