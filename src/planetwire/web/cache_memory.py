@@ -7,17 +7,19 @@ from collections import OrderedDict
 from planetwire.model import Cursor
 
 BYTES_MAX = 256 * 1024 * 1024
+BODIES_MAX = 256  # every `?limit=` is a body of its own: many small ones would cost more than their bytes
 
 
 class MemoryCache:
-    """Bounded by bytes; what was read longest ago goes first. Used from one event loop only.
+    """Bounded by bytes and number; what was read longest ago goes first. Used from one event loop only.
 
     Invariant: a body is stored only under the generation that was present when its reader began, so nothing read
     before an invalidation can come back after it.
     """
 
-    def __init__(self, max_bytes: int = BYTES_MAX) -> None:
+    def __init__(self, max_bytes: int = BYTES_MAX, max_bodies: int = BODIES_MAX) -> None:
         self._max_bytes = max_bytes
+        self._max_bodies = max_bodies
         self._size_bytes = 0
         self._generations: dict[str, int] = {}
         self._bodies: OrderedDict[tuple[str, str], bytes] = OrderedDict()
@@ -44,7 +46,7 @@ class MemoryCache:
         self._drop((layer, variant))
         self._bodies[layer, variant] = body
         self._size_bytes += len(body)
-        while self._size_bytes > self._max_bytes:
+        while self._size_bytes > self._max_bytes or len(self._bodies) > self._max_bodies:
             self._drop(next(iter(self._bodies)))
         return True
 

@@ -3,30 +3,40 @@
 The key holds epoch and revision of the layer, as the log has them: what lies under a key is the layer at that
 revision or later, whoever stored it and however late. So no race, no FLUSHALL and no counter that began anew can
 bring old data back: a reader that was slow stores under a revision that nobody asks for any more.
+
+What is deleted is deleted for room alone: bodies of revisions that are past, and of what is shared the oldest.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
+import zstandard
 from redis.asyncio import Redis
 
 from planetwire.model import Cursor
-from planetwire.web.cache_memory import MemoryCache
+from planetwire.web.cache_memory import BYTES_MAX, MemoryCache
+from planetwire.web.encodings import compress
 from planetwire.web.link_redis import RedisLink
 
-KEPT_S = 900  # a body that nobody asked for so long is made again
-BODY_BYTES_MAX = 2 * 1024 * 1024  # more does not pass within the time that a reader has
-STORING_MAX = 8  # bodies on their way at once; more are not shared
+KEPT_S = 900  # of a process that died, or could not delete
+BODY_BYTES_MAX = 2 * 1024 * 1024  # more, compressed, does not pass within the time that a reader has
+SHARED_MAX = 64  # bodies of one process that lie there
+SENDING_MAX = 8  # on their way at once; more are not shared
 
 
 class RedisCache:
     """As `MemoryCache` for what this process has; Redis is asked on a miss only. Without Redis, memory alone."""
 
-    def __init__(self, link: RedisLink, memory: MemoryCache | None = None) -> None:
+    def __init__(self, link: RedisLink, memory: MemoryCache | None = None, *, max_shared: int = SHARED_MAX) -> None:
         self._link = link
         self._memory = memory or MemoryCache()
-        self._storing: set[asyncio.Task[object]] = set()
+        self._max_shared = max_shared
+        self._shared: OrderedDict[str, str] = OrderedDict()  # key → layer
+        self._sending: set[asyncio.Task[object]] = set()
 
     def generation(self, layer: str) -> int:
         """Of this process; the revision in the key is the generation that all share."""
@@ -41,34 +51,65 @@ class RedisCache:
         key = self._key(layer, variant, cursor)
 
         async def fetch(redis: Redis) -> bytes | None:
-            body = await redis.get(key)
-            return body if isinstance(body, bytes) else None
+            packed = await redis.get(key)
+            return packed if isinstance(packed, bytes) else None
 
-        _, body = await self._link.ask(fetch)
-        return body
+        _, packed = await self._link.ask(fetch)
+        return None if packed is None else await asyncio.to_thread(_opened, packed)
 
     async def put(self, layer: str, variant: str, generation: int, cursor: Cursor, body: bytes) -> bool:
         """Keep here unless the generation moved on, and hand to Redis without waiting for it."""
         kept = await self._memory.put(layer, variant, generation, cursor, body)
-        if kept and len(body) <= BODY_BYTES_MAX and len(self._storing) < STORING_MAX and not self._link.bypassed:
-            task = asyncio.create_task(self._store(self._key(layer, variant, cursor), body), name="share snapshot")
-            self._storing.add(task)
-            task.add_done_callback(self._storing.discard)
+        if kept:
+            self._send(lambda: self._share(layer, self._key(layer, variant, cursor), body))
         return kept
 
-    async def _store(self, key: str, body: bytes) -> None:
-        await self._link.ask(lambda redis: redis.set(key, body, ex=KEPT_S, nx=True))
+    async def _share(self, layer: str, key: str, body: bytes) -> None:
+        """Compressed whatever it is, so that a large plain body passes too: all forms can be made of it."""
+        packed = await asyncio.to_thread(compress, body, "zstd")
+        if len(packed) > BODY_BYTES_MAX:
+            return
+        self._shared[key] = layer
+        await self._link.ask(lambda redis: redis.set(key, packed, ex=KEPT_S, nx=True))
+        if len(self._shared) > self._max_shared:
+            await self._forget([self._shared.popitem(last=False)[0]])
 
     async def invalidate(self, layer: str) -> int:
-        """Drop what this process holds. What lies in Redis is not asked for under the next revision."""
+        """Drop what this process holds, and what it shared: nobody asks for it under the next revision."""
+        past = [key for key, of in self._shared.items() if of == layer]
+        if past and self._send(lambda: self._forget(past)):
+            for key in past:
+                del self._shared[key]
         return await self._memory.invalidate(layer)
+
+    async def _forget(self, keys: Sequence[str]) -> None:
+        await self._link.ask(lambda redis: redis.unlink(*keys))
+
+    def _send(self, work: Callable[[], Awaitable[Any]]) -> bool:
+        """In the background, boundedly: nothing waits for it, and nothing is wrong when it is left out."""
+        if len(self._sending) >= SENDING_MAX or self._link.bypassed:
+            return False
+        task = asyncio.ensure_future(work())
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+        return True
 
     async def aclose(self) -> None:
         """Give up what is on its way; the link belongs to whoever made it."""
-        storing = list(self._storing)
-        for task in storing:
+        sending = list(self._sending)
+        for task in sending:
             task.cancel()
-        await asyncio.gather(*storing, return_exceptions=True)
+        await asyncio.gather(*sending, return_exceptions=True)
 
     def _key(self, layer: str, variant: str, cursor: Cursor) -> str:
-        return self._link.key("layer", layer, cursor, variant)
+        return self._link.key("snapshot", layer, cursor, variant)
+
+
+def _opened(packed: bytes) -> bytes | None:
+    """None for what is no body of ours: somebody else wrote under our key."""
+    try:
+        if not 0 <= zstandard.frame_content_size(packed) <= BYTES_MAX:
+            return None
+        return zstandard.ZstdDecompressor().decompress(packed)
+    except zstandard.ZstdError:
+        return None
