@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from file_limit import file_size_limit
 from fix_observations import START, Observations, open_observations, patch
 from planetwire.clock import ManualClock
 from planetwire.errors import BackendError, LogWriteFailed, SetupError
+from planetwire.facts import writer_sqlite
 from planetwire.model import LogEvent, ResyncReason
 
 TOPIC = ["city:seoul"]
@@ -44,6 +46,23 @@ async def test_a_log_that_refuses_a_write_takes_the_next(observations: Observati
         assert observations.heard == []
         assert await observations.log.head() == 0
     assert (await observations.put("seoul", 20.0)).revision == 1
+
+
+async def test_a_disk_that_does_not_answer_is_told_to_each_who_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S190: the wait has an end, whatever waits behind it; the writes that were given up are taken all the same."""
+    monkeypatch.setattr(writer_sqlite, "WRITE_TIMEOUT_S", 0.05)
+    observations = await open_observations(tmp_path / "observations.db", ManualClock(START), busy_timeout_s=60)
+    with closing(sqlite3.connect(observations.path, isolation_level=None)) as other:
+        other.execute("begin immediate")
+        waiting = [asyncio.create_task(observations.put("seoul", n / 10, obs_time=None)) for n in range(3)]
+        told = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(each) for each in told] == [LogWriteFailed] * 3
+        other.execute("rollback")
+    await observations.store.aclose()
+    assert [event.revision for event in observations.heard] == [1, 2, 3]
+    await observations.log.aclose()
 
 
 async def test_closing_finishes_what_was_accepted(observations: Observations) -> None:

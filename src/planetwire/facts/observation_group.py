@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from planetwire.facts.observation_wire import Key, at_ms, key_of, wire_body
+from planetwire.facts.observation_wire import Key, key_of, wire_body
 from planetwire.model import Appended, LogEvent, ObservationPatch
 from planetwire.observing import HEADLINE_SERIES
 
+HEADLINE = frozenset(map(str, HEADLINE_SERIES))
 UNTIMED_RETRY_MS = 60_000  # a reading without a time repeats the last one only if it comes that soon
 
 Slot = tuple[str, str, str, int]
@@ -79,12 +80,13 @@ def grouped(patches: Sequence[tuple[Key, ObservationPatch]], known: Known, head:
         if patch.obs_time is None:
             _forget(group, keys, key[:4])
         head += 1
-        body = wire_body(patch, head, previous.get(patch.city, 0), epoch, is_latest=_is_latest(patch, newest_ms))
-        event = LogEvent(f"city:{patch.city}", head, previous.get(patch.city, 0), body)
+        at, before = key[3] or patch.ts_ms, previous.get(patch.city, 0)
+        body = wire_body(patch, head, before, epoch, is_latest=_is_latest(patch, at, newest_ms))
+        event = LogEvent(f"city:{patch.city}", head, before, body)
         keys[key], group.keys[key], previous[patch.city] = (head, now_ms), head, head
         group.events.append((event, patch))
         group.appended.append(Appended(head, False, event))
-        _read(group, patch, head)
+        _read(group, patch, at, head)
     return group
 
 
@@ -96,21 +98,22 @@ def _forget(group: Group, keys: dict[Key, tuple[int, int]], slot: Slot) -> None:
         group.keys.pop(key, None)
 
 
-def _is_latest(patch: ObservationPatch, newest_ms: dict[str, int]) -> bool:
-    if not any(series in HEADLINE_SERIES for series, _ in patch.points):
-        return False
-    newest, at = newest_ms.get(patch.city, 0), at_ms(patch)
-    newest_ms[patch.city] = max(newest, at)
-    return at >= newest
+def _is_latest(patch: ObservationPatch, at: int, newest_ms: dict[str, int]) -> bool:
+    for series, _ in patch.points:
+        if series in HEADLINE:
+            newest = newest_ms.get(patch.city, 0)
+            newest_ms[patch.city] = max(newest, at)
+            return at >= newest
+    return False
 
 
-def _read(group: Group, patch: ObservationPatch, revision: int) -> None:
-    payload, at = patch.payload, at_ms(patch)
+def _read(group: Group, patch: ObservationPatch, at: int, revision: int) -> None:
+    city, source, payload, latest = patch.city, patch.source, patch.payload, group.latest
+    code, label = payload.get("station_code"), payload.get("station_label")
     for series_key, temp_c in patch.points:
         high = payload.get("max_so_far") if series_key == payload["series_key"] else None
-        code, label = payload.get("station_code"), payload.get("station_label")
-        reading = Reading(patch.city, series_key, patch.source, at, temp_c, high, revision, code, label)
-        group.readings[patch.city, at, series_key, patch.source] = reading
-        series = (patch.city, series_key, patch.source)
-        if series not in group.latest or at >= group.latest[series].obs_time_ms:
-            group.latest[series] = reading
+        reading = Reading(city, series_key, source, at, temp_c, high, revision, code, label)
+        group.readings[city, at, series_key, source] = reading
+        newest = latest.get((city, series_key, source))
+        if newest is None or at >= newest.obs_time_ms:
+            latest[city, series_key, source] = reading

@@ -43,11 +43,6 @@ def key_of(patch: ObservationPatch) -> Key:
     return patch.city, patch.source, patch.payload["series_key"], obs_ms, content_hash(patch)
 
 
-def at_ms(patch: ObservationPatch) -> int:
-    """Where the reading lies in the curve: when it was observed, or accepted when nobody said."""
-    return patch.ts_ms if patch.obs_time is None else ms_of(patch.obs_time)
-
-
 def ms_of(at: datetime) -> int:
     """Milliseconds since 1970."""
     return round(at.timestamp() * 1000)
@@ -83,5 +78,7 @@ def wire_body(patch: ObservationPatch, revision: int, prev_revision: int, epoch:
         "ts": patch.ts_ms,
         "payload": {**patch.payload, "is_latest": is_latest},
     }
-    event.update((key, patch.payload[key]) for key in TIME_KEYS if key in patch.payload)
+    for key in TIME_KEYS:
+        if key in patch.payload:
+            event[key] = patch.payload[key]
     return orjson.dumps(event)

@@ -94,8 +94,11 @@ class SqliteObservationStore:
         due = self._writes >= PRUNE_EVERY_WRITES or now_s - self._pruned_at_s >= PRUNE_EVERY_S
         if due and (self._pruning is None or self._pruning.done()):
             self._noted_prune(now_s)
-            self._pruning = asyncio.create_task(self._writer.run(self._prune_unit()))
+            self._pruning = asyncio.create_task(self._prune_once())
             self._pruning.add_done_callback(_log_failure)
+
+    async def _prune_once(self) -> int:
+        return await self._writer.run(self._prune_unit())
 
     def _noted_prune(self, now_s: float) -> None:
         self._writes, self._pruned_at_s = 0, now_s
@@ -108,7 +111,7 @@ class SqliteObservationStore:
         self._noted_prune(self._clock.monotonic())
         total = 0
         for _ in range(PRUNE_CHUNKS_MAX):
-            pruned = await self._writer.run(self._prune_unit())
+            pruned = await self._prune_once()
             total += pruned
             if pruned < PRUNE_CHUNK:
                 break

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -36,6 +37,7 @@ CLOSE_TIMEOUT_S = 30.0
 @dataclass(slots=True)
 class _Unit:
     done: asyncio.Future[Any]
+    since_s: float
     work: Work | None = None
     items: Sequence[Any] = ()
     result: Any = None
@@ -59,7 +61,8 @@ class Writer:
         self._busy_timeout_s = busy_timeout_s
         self._on_committed = on_committed
         self._queue: SimpleQueue[_Unit | None] = SimpleQueue()
-        self._waiting = 0
+        self._waiting: deque[_Unit] = deque()  # oldest first: results come in this order
+        self._watch: asyncio.TimerHandle | None = None
         self._closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = threading.Thread(target=self._run, name="observation-writer", daemon=True)
@@ -88,36 +91,41 @@ class Writer:
         self._connection = connection
         return result
 
-    async def run(self, work: Callable[[sqlite3.Connection], R]) -> R:
+    def run(self, work: Callable[[sqlite3.Connection], R]) -> Awaitable[R]:
         """What `work` returned, once it is on disk. Cancelling the wait does not undo the work.
 
-        Raises LogWriteFailed when SQLite refused (nothing stored, or unknown after 30 s), BackendError
-        `overloaded` or after `aclose`.
+        Raises BackendError `overloaded` or after `aclose`; the wait raises LogWriteFailed when SQLite refused
+        (nothing stored, or unknown after 30 s).
         """
-        result: R = await self._write(_Unit(self._future(), work))
-        return result
+        return self._enqueue(work, ())
 
-    async def append(self, items: Sequence[Any]) -> Sequence[Any]:
+    def append(self, items: Sequence[Any]) -> Awaitable[Sequence[Any]]:
         """What the store's `append` returned for these items; otherwise as `run`."""
-        results: Sequence[Any] = await self._write(_Unit(self._future(), items=items))
-        return results
+        return self._enqueue(None, items)
 
-    def _future(self) -> asyncio.Future[Any]:
+    def _enqueue(self, work: Work | None, items: Sequence[Any]) -> asyncio.Future[Any]:
         if self._closed or self._loop is None:
             raise BackendError("the observation store is closed")
-        if self._waiting >= WAITING_MAX:
+        if len(self._waiting) >= WAITING_MAX:
             raise BackendError("too many writes are waiting", code="overloaded")
-        return self._loop.create_future()
-
-    async def _write(self, unit: _Unit) -> Any:
-        assert self._loop is not None
-        self._waiting += 1
+        unit = _Unit(self._loop.create_future(), self._loop.time(), work, items)
+        self._waiting.append(unit)
         self._queue.put(unit)
-        patience = self._loop.call_later(WRITE_TIMEOUT_S, _give_up, unit.done)
-        try:
-            return await unit.done
-        finally:
-            patience.cancel()
+        if self._watch is None:
+            self._watch = self._loop.call_later(WRITE_TIMEOUT_S, self._give_up)
+        return unit.done
+
+    def _give_up(self) -> None:
+        """One timer for all, since nearly all are done in time: it looks at the oldest and is set for the next."""
+        assert self._loop is not None
+        self._watch = None
+        late_s = self._loop.time() - WRITE_TIMEOUT_S
+        for unit in self._waiting:
+            if unit.since_s > late_s:
+                self._watch = self._loop.call_at(unit.since_s + WRITE_TIMEOUT_S, self._give_up)
+                return
+            if not unit.done.done():
+                unit.done.set_exception(LogWriteFailed(f"the disk did not answer within {WRITE_TIMEOUT_S:.0f} s"))
 
     async def aclose(self) -> None:
         """Commit what was accepted, then close. Twice is the same as once."""
@@ -127,6 +135,8 @@ class Writer:
         if self._thread.ident is not None:
             await asyncio.to_thread(self._thread.join, CLOSE_TIMEOUT_S)
             await asyncio.sleep(0)  # the last results were handed over before the thread ended
+        if self._watch is not None:
+            self._watch.cancel()
 
     # --- the thread
 
@@ -232,7 +242,8 @@ class Writer:
     # --- the loop again
 
     def _deliver(self, units: list[_Unit]) -> None:
-        self._waiting -= len(units)
+        for _ in units:
+            self._waiting.popleft()
         try:
             self._on_committed([unit.result for unit in units if unit.error is None])
         except Exception:
@@ -244,8 +255,3 @@ class Writer:
                 unit.done.set_result(unit.result)
             else:
                 unit.done.set_exception(unit.error)
-
-
-def _give_up(done: asyncio.Future[Any]) -> None:
-    if not done.done():
-        done.set_exception(LogWriteFailed(f"the disk did not answer within {WRITE_TIMEOUT_S:.0f} s"))
