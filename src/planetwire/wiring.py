@@ -20,9 +20,9 @@ from planetwire.collect.http import PoliteClient
 from planetwire.collect.observe import ObservationFeeds
 from planetwire.collect.parse import parse_body as parse_body
 from planetwire.collect.sink_http import HttpPatchSink
+from planetwire.deriving import add_by_hand, deriving_facts
 from planetwire.diagnosing import Diagnostics
 from planetwire.errors import InputError, PlanetwireError, SetupError
-from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
@@ -280,8 +280,7 @@ async def _open_terminal(
     expose_bus(observations.connected)
     publish: Callable[[Sequence[Any]], None] = hub.publish
     if pool is not None:  # the weather half on the globe, where both halves run
-        stations = PostgresStations(pool, PostgresFactStore(pool, Projection(EarthLayerAdapterRegistry().derivers)))
-        bridge = StationBridge(event_log, store, stations, clock)
+        bridge = StationBridge(event_log, store, PostgresStations(pool, deriving_facts(pool)), clock)
         publish, web.loops["stations"] = bridge.after(hub.publish), bridge.run
     web.loops |= await observations.feed(hub, publish)
 
@@ -343,14 +342,14 @@ async def open_work(
     async with AsyncExitStack() as stack:
         clock = SystemClock()
         pool = await _pool(stack, dsn, "work", min(settings.jobs.concurrency, WORK_CONNECTIONS_MAX) + 2)
-        doorbell = PostgresWakeup(settings.database_direct_url or dsn, (TASKS,))
+        doorbell = PostgresWakeup(settings.database_direct_url or dsn, (TASKS, CHANGES))
         doorbell.start()
         stack.push_async_callback(doorbell.aclose)
         queue = PostgresJobQueue(pool, settings.jobs)
         client = PoliteClient(clock)
         stack.push_async_callback(client.aclose)
         registry = EarthLayerAdapterRegistry()
-        facts = PostgresFactStore(pool, Projection(registry.derivers))
+        facts = deriving_facts(pool)
         known = PostgresSourceStore(pool, source_defaults(settings))
         await known.ensure()
         collector = FeedCollector(fact_feeds(), client, FileBodyStore(settings.data_dir / "bodies"), clock, settings)
@@ -364,6 +363,7 @@ async def open_work(
             queue, queue, handlers, doorbell.bell(TASKS), settings.jobs, clock, heart=lambda: _heart(settings, dsn)
         )
         parts.loops["worker"] = worker.run
+        add_by_hand(parts.loops, pool, doorbell.bell(CHANGES))
         parts.loops["job-housekeeping"] = Housekeeping(queue.sweep, [queue.prune], clock).run
         parts.before_end.append(_soon(worker.stop))
         if feeds:

@@ -5,7 +5,8 @@ What a fact means is said by its layer's declaration; here it is only written, o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from planetwire.facts import clean
 from planetwire.model import Derived, Deriver, Fact, Orbit
@@ -41,7 +42,12 @@ class Projection:
 
 async def _missing(connection: Connection, source: str, layer: str) -> Sequence[Fact]:
     rows = await connection.fetch(Q.not_yet_projected, source, layer, CATCH_UP_ROWS)
-    return [Fact(**{**row, "data": row["data"] if isinstance(row["data"], dict) else {}}) for row in rows]
+    return [fact_of(row) for row in rows]
+
+
+def fact_of(row: Mapping[str, Any]) -> Fact:
+    """Of a row with its eight columns. One that was typed in may hold any JSON."""
+    return Fact(**{**row, "data": row["data"] if isinstance(row["data"], dict) else {}})
 
 
 async def _put(connection: Connection, layer: str, source: str, facts: Sequence[Fact], derive: Deriver) -> None:

@@ -52,10 +52,11 @@ where (o.norad_id, o.name, o.epoch, o.inclination, o.raan, o.ecc, o.argp, o.mean
 delete from satellite_orbits where source = $1 and fact_key = any ($2::text[])
 
 -- name: not_yet_projected
--- Locked against a delete, so that no derived row outlives its fact.
+-- Locked against change and delete, so that no derived row is older than its fact or outlives it. Those that somebody
+-- holds are left: who changes a fact past the jobs notes it in `derived_pending`.
 select external_key, kind, title, data, lat, lon, observed_at, valid_until from collected_data f
 where f.source = $1 and not exists (
     select from earth_interactables i where i.source = f.source and i.fact_key = f.external_key and i.layer = $2)
 order by f.external_key
 limit $3
-for key share
+for share of f skip locked

@@ -58,6 +58,7 @@ class PostgresFactStore:
             return Written(0, 0, 0), ()
         rows = {row[0]: row for row in _stage_rows(facts)}  # one statement may not write a row twice: the last wins
         await connection.execute(Q.create_stage)
+        await connection.execute(Q.name_deriving, "off" if self._projection is None else "on")
         await connection.copy_records_to_table(STAGE, records=rows.values(), columns=STAGE_COLUMNS)
         counts = await connection.fetchrow(Q.merge_stage, source, task_id)
         inserted, updated = counts["inserted"], counts["updated"]

@@ -32,6 +32,10 @@ select count(*) filter (where inserted) as inserted, count(*) filter (where not 
     coalesce(array_agg(external_key), '{}') as keys
 from merged
 
+-- name: name_deriving
+-- Whether this transaction makes the derived rows of its facts itself.
+select set_config('planetwire.derives', $1, true)
+
 -- name: count_before_run
 -- What the source had before the job started: rows that the job itself brought do not count.
 select count(*) from collected_data

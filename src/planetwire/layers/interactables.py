@@ -17,6 +17,6 @@ INTERACTABLES = LayerAdapter(
         publisher="Computed here from the facts of the other layers",
         licence="That of the layer an object belongs to",
         coverage="Every object of the layers that can be searched",
-        limits="As current as the last run of the object's source",
+        limits="As current as the facts: what a person types into the database is found a moment later",
     ),
 )

@@ -58,6 +58,7 @@ async def _write(connection: Connection) -> Canary:
     key = secrets.token_hex(8)
     before: int = await connection.fetchval(Q.layer_head, LAYER)
     async with connection.transaction():
+        await connection.execute(Q.name_deriving)
         begun = await connection.fetchval(Q.put, SOURCE, key)
         await connection.execute(Q.change, SOURCE, key)
         await connection.execute(Q.take, SOURCE, key)

@@ -1,6 +1,10 @@
 -- name: layer_head
 select coalesce((select revision from earth_layer_heads where layer = $1), 0);
 
+-- name: name_deriving
+-- Nothing is to be derived of it.
+select set_config('planetwire.derives', 'on', true);
+
 -- name: put
 insert into collected_data (source, external_key, kind) values ($1, $2, 'canary') returning statement_timestamp();
 

@@ -1,0 +1,62 @@
+"""Facts that were written past the jobs get their derived rows: search follows a repair typed into psql.
+
+A trigger notes which they are, in the transaction that writes them, so none is forgotten; doing one twice changes
+nothing. It runs beside each worker, and what one is at the others pass by.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from planetwire.errors import BackendError
+from planetwire.log import get_logger
+from planetwire.ports import Clock, Wakeup
+
+log = get_logger()
+
+LOOK_S = 1.0  # without a ring, and for facts that somebody held
+RETRY_S = 1.0  # after the database could not be reached …
+RETRY_MAX_S = 30.0  # … doubling up to this
+
+
+class ByHandFacts(Protocol):
+    """What waits for its derived rows. Each call is one transaction."""
+
+    async def keys(self, after: int) -> int | None:
+        """Do a page of single facts noted beyond `after`; the last that was looked at, None when there is none."""
+
+    async def source(self) -> bool:
+        """Do a page of a whole source; False when none waits."""
+
+
+class ByHand:
+    """The loop."""
+
+    def __init__(self, waiting: ByHandFacts, wakeup: Wakeup, clock: Clock) -> None:
+        """`wakeup` rings when something was written."""
+        self._waiting = waiting
+        self._wakeup = wakeup
+        self._clock = clock
+
+    async def run(self) -> None:
+        """Until cancelled; survives every failure of the database."""
+        retry_s = RETRY_S
+        while True:
+            try:
+                await self.step()
+                retry_s = RETRY_S
+            except BackendError as error:
+                log.warning("facts.by_hand.failed", error=error.message)
+                await self._clock.sleep(retry_s)
+                retry_s = min(retry_s * 2, RETRY_MAX_S)
+                continue
+            await self._wakeup.wait(LOOK_S)
+
+    async def step(self) -> None:
+        """All that waits and that nobody holds; single facts between the pages of a source. Raises BackendError."""
+        while True:
+            after: int | None = 0
+            while after is not None:
+                after = await self._waiting.keys(after)
+            if not await self._waiting.source():
+                return

@@ -1,0 +1,40 @@
+-- name: facts
+-- Of these keys, those that nobody is changing now. Shared locks: whoever would change them waits until the derived
+-- rows are there. Nobody is waited for here, so whatever order others lock facts in, none can block another.
+select external_key, kind, title, data, lat, lon, observed_at, valid_until from collected_data
+where source = $1 and external_key = any ($2::text[])
+order by external_key
+for share skip locked
+
+-- name: there_still
+select external_key from collected_data where source = $1 and external_key = any ($2::text[])
+
+-- name: take_keys
+select id, source, fact_key from derived_pending
+where id > $1 and fact_key is not null
+order by id
+limit $2
+for update skip locked
+
+-- name: done
+delete from derived_pending where id = any ($1::bigint[])
+
+-- name: take_source
+select id, source, through_key from derived_pending
+where fact_key is null
+order by id
+limit 1
+for update skip locked
+
+-- name: next_keys
+select external_key from collected_data
+where source = $1 and ($2::text is null or external_key > $2)
+order by external_key
+limit $3
+
+-- name: put_off
+-- Facts of a source that somebody is changing now: looked at again one by one.
+insert into derived_pending (source, fact_key) select $1, unnest($2::text[])
+
+-- name: move_on
+update derived_pending set through_key = $2 where id = $1
