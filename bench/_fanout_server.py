@@ -103,9 +103,10 @@ async def serve(port: int, publish_port: int, folder: Path, stall_s: float) -> N
     guard = Guard("bench-admin", INGEST_TOKEN, b"k" * 32)
     limits = ConnectionLimits(total=settings.max_connections, per_address=settings.max_per_address)
     endpoint = SseEndpoint(hub, resolve_city=city_key, guard=guard, limits=limits, clock=clock, settings=settings)
-    app = web_app.create([ingest.router(Ingest(store, clock).accept, guard)], "bench")
+    pushed = ingest.IngestEndpoint(Ingest(store, clock).accept, guard)
+    app = web_app.create([ingest.router(pushed)], "bench")
     config = uvicorn.Config(
-        app, http=make_protocol(endpoint), loop="none", lifespan="off", access_log=False, log_level="warning",
+        app, http=make_protocol(endpoint, pushed), loop="none", lifespan="off", access_log=False, log_level="warning",
         backlog=4096, server_header=False,
     )  # fmt: skip
     listener = socket.create_server(("127.0.0.1", port), backlog=4096)

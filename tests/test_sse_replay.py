@@ -81,7 +81,9 @@ async def serving(observations: Observations) -> AsyncIterator[Served]:
     app = FastAPI()
     problems.install(app)
     app.include_router(sse_route.router(endpoint))
-    app.include_router(ingest.router(Ingest(observations.store, observations.clock).accept, the_guard()))
+    app.include_router(
+        ingest.router(ingest.IngestEndpoint(Ingest(observations.store, observations.clock).accept, the_guard()))
+    )
     config = uvicorn.Config(app, http=make_protocol(endpoint), lifespan="off", log_config=None, access_log=False)
     server = uvicorn.Server(config)
     config.load()

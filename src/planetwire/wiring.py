@@ -267,10 +267,11 @@ async def _open_terminal(
     endpoint = SseEndpoint(
         hub, resolve_city=_city_key, guard=guard, limits=limits, clock=clock, settings=settings.stream
     )
-    web.protocol = make_protocol(endpoint)
+    pushed = ingest.IngestEndpoint(Ingest(store, clock, admit=observations.admit).accept, guard)
+    web.protocol = make_protocol(endpoint, pushed)
     web.routers += [
         sse_route.router(endpoint),
-        ingest.router(Ingest(store, clock, admit=observations.admit).accept, guard),
+        ingest.router(pushed),
         terminal.router(store, event_log, clock, guard),
     ]
     web.loops |= {"terminal-hub": hub.run, "streams": endpoint.run}

@@ -26,7 +26,8 @@ async def http(observations: Observations) -> AsyncIterator[httpx.AsyncClient]:
     guard = Guard("admin-token", "ingest-token", b"key")
     app = FastAPI()
     problems.install(app)
-    app.include_router(ingest.router(Ingest(observations.store, observations.clock).accept, guard))
+    accept = Ingest(observations.store, observations.clock).accept
+    app.include_router(ingest.router(ingest.IngestEndpoint(accept, guard)))
     app.include_router(terminal.router(observations.store, observations.log, observations.clock, guard))
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:

@@ -60,7 +60,7 @@ class Route:
         app = FastAPI()
         problems.install(app)
         accept = Ingest(self.observations.store, self.observations.clock).accept
-        app.include_router(ingest.router(accept, Guard("admin-token", "ingest-token", b"key")))
+        app.include_router(ingest.router(ingest.IngestEndpoint(accept, Guard("admin-token", "ingest-token", b"key"))))
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         headers = {"Authorization": "Bearer ingest-token"}
         self.http = httpx.AsyncClient(transport=transport, base_url="http://test", headers=headers)

@@ -129,11 +129,9 @@ class Guard:
         if not same_origin(request.headers.get("origin"), request.headers.get("host")):
             raise Forbidden("the request comes from another site", code="wrong_origin")
 
-    async def ingest(self, request: Request) -> None:
-        """Pushing observations: bearer ingest or admin token."""
-        address = request.client.host if request.client else ""
+    async def check_ingest(self, authorization: str | None, address: str) -> None:
+        """Pushing observations: bearer ingest or admin token. Raises Unauthorised, Forbidden, TooManyFailures."""
         await self._check_rate(address)
-        authorization = request.headers.get("authorization")
         if authorization is None:
             raise Unauthorised("an ingest token is needed")
         if not self.bearer_is(authorization, self.ingest_token, self.admin_token):

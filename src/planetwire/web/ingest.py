@@ -19,12 +19,35 @@ from planetwire.model import Json
 from planetwire.web import problems
 from planetwire.web.auth import Guard
 
+PATH = "/api/internal/collector-patch"
 PATCH_MAX_BYTES = 16 * 1024
 BODY_MAX_BYTES = 2 * 1024 * 1024
 PATCHES_MAX = 500
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 Accept = Callable[[Sequence[object]], Awaitable[Sequence[Json]]]
+
+
+class IngestEndpoint:
+    """Takes what is pushed, whoever brings the bytes: the route here, or the protocol class (`push_protocol`)."""
+
+    def __init__(self, accept: Accept, guard: Guard) -> None:
+        """`accept` gives one result a patch, `{revision, duplicate}` or `{code, error}`."""
+        self._accept = accept
+        self._guard = guard
+
+    async def admit(self, authorization: str | None, address: str) -> None:
+        """Before a body is read. Raises Unauthorised, Forbidden, TooManyFailures."""
+        await self._guard.check_ingest(authorization, address)
+
+    async def take(self, body: bytes) -> Response:
+        """The answer, once stored. Raises InputError, BackendError."""
+        patch = _parse(body)
+        if isinstance(patch, list):
+            return _many(await self._accept(_checked(patch)))
+        if len(body) > PATCH_MAX_BYTES:
+            raise TooLarge(f"a patch has at most {PATCH_MAX_BYTES} bytes, this one {len(body)}")
+        return _one((await self._accept([patch]))[0])
 
 
 class Direct(APIRoute):
@@ -36,21 +59,15 @@ class Direct(APIRoute):
         return handler
 
 
-def router(accept: Accept, guard: Guard) -> APIRouter:
-    """The ingest route. `accept` gives one result a patch, `{revision, duplicate}` or `{code, error}`."""
+def router(endpoint: IngestEndpoint) -> APIRouter:
+    """The ingest route."""
     routes = APIRouter(route_class=Direct, tags=["terminal"])
 
-    @routes.post("/api/internal/collector-patch")
+    @routes.post(PATH)
     async def collector_patch(request: Request) -> Response:
         """Take one observation patch or an array of up to 500."""
-        await guard.ingest(request)
-        body = await read_body(request, BODY_MAX_BYTES)
-        patch = _parse(body)
-        if isinstance(patch, list):
-            return _many(await accept(_checked(patch)))
-        if len(body) > PATCH_MAX_BYTES:
-            raise TooLarge(f"a patch has at most {PATCH_MAX_BYTES} bytes, this one {len(body)}")
-        return _one((await accept([patch]))[0])
+        await endpoint.admit(request.headers.get("authorization"), request.client.host if request.client else "")
+        return await endpoint.take(await read_body(request, BODY_MAX_BYTES))
 
     return routes
 

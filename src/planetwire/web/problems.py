@@ -6,6 +6,8 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
 
 from planetwire.errors import BackendError, PlanetwireError
 from planetwire.log import get_logger
@@ -51,6 +53,11 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
     return problem(error.status_code, code, str(error.detail), dict(error.headers or {}))
 
 
+async def _gone(request: Request, error: Exception) -> Response:
+    """The client left before its body was here: nobody's fault, and nobody reads this."""
+    return Response(status_code=400)
+
+
 async def _bug(request: Request, error: Exception) -> JSONResponse:
     log.error("web.request.crashed", path=request.url.path, exc_info=error)
     return problem(500, "internal", "an error of ours; the log has the details")
@@ -61,4 +68,5 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(PlanetwireError, _ours)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(ClientDisconnect, _gone)
     app.add_exception_handler(Exception, _bug)

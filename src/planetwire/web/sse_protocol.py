@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with `GET /api/events` answered on the transport itself; all else goes to the application.
+"""uvicorn's HTTP protocol with `GET /api/events` answered on the transport itself; plain pushes see `push_protocol`.
 
 Why: an event is one `write` of shared bytes per connection, without a task, a queue or a message per connection.
 """
@@ -9,17 +9,17 @@ import asyncio
 import socket
 import struct
 from collections.abc import Sequence
-from http import HTTPStatus
 from typing import Any
 
 from starlette.responses import Response
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.protocols.utils import get_client_addr, get_path_with_query_string
 
 from planetwire.errors import PlanetwireError
 from planetwire.log import get_logger
+from planetwire.web.ingest import IngestEndpoint
 from planetwire.web.outgoing import HIGH_BYTES
 from planetwire.web.problems import of_error, problem
+from planetwire.web.push_protocol import Headers, PushProtocol
 from planetwire.web.sse import HEADERS, PATH, SseEndpoint, SseStream
 
 log = get_logger()
@@ -52,7 +52,7 @@ def reset(transport: asyncio.Transport) -> None:
     transport.abort()
 
 
-class EventsProtocol(HttpToolsProtocol):
+class EventsProtocol(PushProtocol):
     """Subclassed by `make_protocol`, which gives it its endpoint. Also the stream's Carrier.
 
     Without an endpoint (the Terminal half is off) only WebSockets differ from plain uvicorn: they are bounded too.
@@ -149,21 +149,9 @@ class EventsProtocol(HttpToolsProtocol):
         self.transport.write(bytes(response.body))
         self.transport.close()
 
-    def _write_head(self, status: int, headers: tuple[tuple[bytes, bytes], ...]) -> None:
-        lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode()]
-        for name, value in (*self.server_state.default_headers, *headers):
-            lines += [name, b": ", value, b"\r\n"]
-        self.transport.write(b"".join((*lines, b"\r\n")))
+    def _write_head(self, status: int, headers: Headers) -> None:
+        self.transport.write(self.head(status, headers))
         self.server_state.total_requests += 1
-        if self.access_log:
-            self.access_logger.info(
-                '%s - "%s %s HTTP/%s" %d',
-                get_client_addr(self.scope),
-                self.scope["method"],
-                get_path_with_query_string(self.scope),
-                self.scope["http_version"],
-                status,
-            )
 
     # --- carrier
 
@@ -233,6 +221,8 @@ class EventsProtocol(HttpToolsProtocol):
         super().handle_websocket_upgrade()
 
 
-def make_protocol(endpoint: SseEndpoint | None, **options: Any) -> type[HttpToolsProtocol]:
+def make_protocol(
+    endpoint: SseEndpoint | None, pushed: IngestEndpoint | None = None, **options: Any
+) -> type[HttpToolsProtocol]:
     """The class for `uvicorn.Config(http=…)`. Options: `sndbuf_bytes`, `high_bytes`."""
-    return type("PlanetwireProtocol", (EventsProtocol,), {"endpoint": endpoint, **options})
+    return type("PlanetwireProtocol", (EventsProtocol,), {"endpoint": endpoint, "pushed": pushed, **options})
