@@ -155,7 +155,9 @@ async def test_a_fact_typed_in_by_hand_has_a_card_at_once(pg_pool: Pool, client:
     assert (answer.status_code, answer.json()["title"], answer.json()["lat"]) == (200, "typed in", 1.0)
 
 
-async def test_a_place_put_right_shows_on_the_card(things: Pool, client: httpx.AsyncClient) -> None:
+async def test_a_place_put_right_shows_on_the_card_and_is_where_search_leads(
+    things: Pool, client: httpx.AsyncClient
+) -> None:
     """S79."""
     await things.execute(
         "insert into resolved_locations (source, fact_key, method, lat, lon)"
@@ -163,6 +165,8 @@ async def test_a_place_put_right_shows_on_the_card(things: Pool, client: httpx.A
     )
     card = (await client.get("/api/v1/objects/earthquakes:usgs_quakes:us1")).json()
     assert (card["lat"], card["lon"], card["place_method"]) == (1.0, 2.0, "manual")
+    items = (await client.get("/api/v1/search", params={"q": "us1"})).json()["items"]
+    assert [(item["key"], item["lat"], item["lon"]) for item in items] == [("us1", 1.0, 2.0)]
 
 
 @pytest.mark.parametrize("name", ["earthquakes:usgs_quakes:none", "x", "::", "moons:usgs_quakes:us1", "a%00b"])

@@ -1,13 +1,14 @@
 -- name: search
 -- Every word of the question begins a word of the object. Best first: the key itself, the whole title, its beginning,
--- whole words; then the gravest, then the shortest title. Facts decide: asked for the best rows only, one by one.
+-- whole words; then the gravest, then the shortest title. Facts decide: asked for the best rows only, one by one. A
+-- place that was put right is where the map shows the object.
 with asked as materialized (
     select string_agg(format('%L:*', word), ' & ')::tsquery as begun,
         string_agg(format('%L', word), ' & ')::tsquery as whole
     from unnest((planet_words($1))[:$5]) word
 )
-select id, layer, source, fact_key as key, source || ':' || fact_key as feature, kind, title, subtitle, lat, lon, alt_m,
-    severity
+select best.id, layer, best.source, best.fact_key as key, best.source || ':' || best.fact_key as feature, kind, title,
+    subtitle, coalesce(place.lat, best.lat) as lat, coalesce(place.lon, best.lon) as lon, alt_m, severity
 from (
     select i.*, case
             when lower(i.fact_key) = $2 then 0
@@ -21,8 +22,9 @@ from (
     order by rank, i.severity desc nulls last, length(i.title), i.title, i.id
     limit $4 + 100
 ) best
+left join resolved_locations place on place.source = best.source and place.fact_key = best.fact_key
 where (select true from collected_data f where f.source = best.source and f.external_key = best.fact_key)
-order by rank, severity desc nulls last, length(title), title, id
+order by rank, severity desc nulls last, length(title), title, best.id
 limit $4
 
 -- name: card
