@@ -52,12 +52,11 @@ from planetwire.outbox.registry_postgres import write_feeds
 from planetwire.outbox.signals_postgres import read_signals
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.outlets import add_outlet, check_changes_bus
-from planetwire.ports import Cache
 from planetwire.postgres import Pool, close_pool, open_pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
 from planetwire.settings import Settings
-from planetwire.sharing import open_shared
+from planetwire.sharing import Shared, open_shared
 from planetwire.storing import check_sharing, open_observations
 from planetwire.stream.hub import Hub
 from planetwire.stream.log_postgres import PostgresEventLog
@@ -120,6 +119,7 @@ class Web(Parts):
     protocol: Any = field(default_factory=lambda: make_protocol(None))
     routers: list[APIRouter] = field(default_factory=list)
     checks: dict[str, health.Check] = field(default_factory=dict)
+    shared: Shared = field(default_factory=Shared)
 
 
 def check_supported(settings: Settings) -> None:
@@ -142,14 +142,14 @@ async def open_web(
     """Everything that answers browsers; the relay and the observation writer live here too."""
     check_supported(settings)
     limits = ConnectionLimits(total=settings.stream.max_connections, per_address=settings.stream.max_per_address)
-    web = Web()
     async with AsyncExitStack() as stack:
-        pool, shared = None, await open_shared(stack, settings, secrets.session_key, login_code)
+        shared = await open_shared(stack, settings, secrets.session_key, login_code)
+        web, pool = Web(shared=shared), None
         tokens = (secrets.admin_token, secrets.ingest_token, secrets.session_key)
         guard = Guard(*tokens, settings.public_reads, shared.codes, shared.brake)
         if dsn is not None and settings.earth:
             pool = await _pool(stack, dsn, "web", 8)
-            await _open_earth(web, stack, settings, dsn, pool, guard, limits, shared.cache, secrets.changes_bus)
+            await _open_earth(web, stack, settings, dsn, pool, guard, limits, secrets.changes_bus)
         else:
             web.routers.append(halves.router("earth"))
         if settings.terminal:
@@ -178,10 +178,9 @@ async def _open_earth(
     pool: Pool,
     guard: Guard,
     limits: ConnectionLimits,
-    cache: Cache,
     bus_secret: str,
 ) -> None:
-    clock = SystemClock()
+    clock, cache = SystemClock(), web.shared.cache
     doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES, TASKS, BROADCASTS))
     doorbell.start()
     stack.push_async_callback(doorbell.aclose)
@@ -272,7 +271,7 @@ async def _open_terminal(
     web.routers += [
         sse_route.router(endpoint),
         ingest.router(pushed),
-        terminal.router(store, event_log, clock, guard),
+        terminal.router(store, event_log, clock, guard, lambda: web.shared.cache.generation("weather_stations")),
     ]
     web.loops |= {"terminal-hub": hub.run, "streams": endpoint.run}
     web.before_end.append(_soon(endpoint.drain))

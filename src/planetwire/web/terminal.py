@@ -40,11 +40,13 @@ def find_city(name: str) -> City:
 class Terminal:
     """Builds snapshots from the store; requests for the same state share one body."""
 
-    def __init__(self, store: ObservationStore, log: EventLog, clock: Clock) -> None:
+    def __init__(
+        self, store: ObservationStore, log: EventLog, clock: Clock, generation: Callable[[], int] = int
+    ) -> None:
         self._store = store
         self._log = log
         self._clock = clock
-        self._bodies = TerminalBodies(clock)
+        self._bodies = TerminalBodies(clock, generation)
 
     async def scan(self, encoding: Encoding) -> Encoded:
         """All cities in rank order, also those without a reading. Raises BackendError."""
@@ -134,10 +136,12 @@ def batch_names(cities: str, limit: int) -> list[str]:
     return names
 
 
-def router(store: ObservationStore, log: EventLog, clock: Clock, guard: Guard) -> APIRouter:
-    """The terminal's reading routes."""
+def router(
+    store: ObservationStore, log: EventLog, clock: Clock, guard: Guard, generation: Callable[[], int] = int
+) -> APIRouter:
+    """The terminal's reading routes. `generation` rises when the snapshots' cache is cleared."""
     routes = APIRouter(dependencies=[Depends(guard.reader)], tags=["terminal"])
-    terminal = Terminal(store, log, clock)
+    terminal = Terminal(store, log, clock, generation)
     registry = _registry()
 
     @routes.get("/api/scan/terminal")

@@ -27,15 +27,18 @@ class _Kept:
     plain: Encoded
     cursor: Cursor
     content_hash: bytes
-    checked_s: float
+    checked: tuple[float, int]
+    """When, and in which generation it was last compared with the store."""
     forms: dict[Encoding, Encoded] = field(default_factory=dict)
 
 
 class TerminalBodies:
     """Keeps bodies by name. The same content keeps its bytes, its stamp and so its ETag."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, generation: Callable[[], int] = int) -> None:
+        """`generation` rises when somebody clears the cache: then the store is asked again before the 5 s are over."""
         self._clock = clock
+        self._generation = generation
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._building = SingleFlight[_Kept]()
         self._compressing = SingleFlight[Encoded]()
@@ -43,22 +46,29 @@ class TerminalBodies:
     async def get(self, name: str, cursor: Cursor, encoding: Encoding, build: Build) -> Encoded:
         """The body of exactly this cursor, compared with the store in the last 5 s; however many ask, one build."""
         kept = self._kept.get(name)
-        if kept is None or kept.cursor != cursor or self._clock.monotonic() - kept.checked_s >= GOOD_FOR_S:
-            kept = await self._building.share((name, cursor), lambda: self._build(name, cursor, build))
+        generation = self._generation()  # before the readings
+        if kept is None or kept.cursor != cursor or not self._still_good(kept, generation):
+            kept = await self._building.share(
+                (name, cursor, generation), lambda: self._build(name, cursor, generation, build)
+            )
         if encoding == "identity":
             return kept.plain
         return kept.forms.get(encoding) or await self._compressed(kept, encoding)
 
-    async def _build(self, name: str, cursor: Cursor, build: Build) -> _Kept:
+    def _still_good(self, kept: _Kept, generation: int) -> bool:
+        checked_s, in_generation = kept.checked
+        return in_generation == generation and self._clock.monotonic() - checked_s < GOOD_FOR_S
+
+    async def _build(self, name: str, cursor: Cursor, generation: int, build: Build) -> _Kept:
         content, stamp = await build()
         content = {**content, "revision": cursor.revision, "epoch": cursor.epoch}
         digest = hashlib.sha256(orjson.dumps(content)).digest()
+        checked = self._clock.monotonic(), generation
         kept = self._kept.get(name)
         if kept is not None and kept.content_hash == digest:
-            kept.checked_s = self._clock.monotonic()
+            kept.checked = checked
             return kept
-        plain = Encoded.of(cursor, orjson.dumps({**stamp, **content}))
-        kept = _Kept(plain, cursor, digest, self._clock.monotonic())
+        kept = _Kept(Encoded.of(cursor, orjson.dumps({**stamp, **content})), cursor, digest, checked)
         self._keep(name, kept)
         return kept
 
