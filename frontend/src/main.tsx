@@ -7,6 +7,7 @@ import { startI18n } from "./i18n";
 import "./styles/tokens.css";
 import "./styles/base.css";
 import "./styles/shell.css";
+import "./styles/toasts.css";
 import { App } from "./views/App";
 
 const session = createSession({

@@ -10,6 +10,7 @@ import { PageBoundary } from "./PageBoundary";
 import { SignInDialog } from "./SignInDialog";
 import { TopBar } from "./TopBar";
 import { toastOnce } from "./toasts";
+import { useMedia } from "./use_media";
 import { SessionContext, useSession } from "./use_session";
 
 // Each page is its own chunk; the globe's is large and is fetched on /earth alone.
@@ -78,6 +79,27 @@ function Routes() {
   );
 }
 
+const EDGES = { top: "var(--toast-top)", right: "var(--toast-right)", bottom: "var(--toast-bottom)" };
+const PHONE_EDGES = { ...EDGES, left: "var(--toast-left)", right: "var(--toast-left)" };
+
+/** Beside the lists and not over them; on a phone above the sheets. Each page says in its styles where that is. */
+function Toasts() {
+  const { t } = useTranslation("common");
+  const onPhone = useMedia("(max-width: 760px)");
+  return (
+    <Toaster
+      theme="dark"
+      position={onPhone ? "top-center" : "bottom-right"}
+      offset={EDGES}
+      mobileOffset={PHONE_EDGES}
+      visibleToasts={onPhone ? 2 : 4}
+      closeButton
+      containerAriaLabel={t("toasts.label")}
+      toastOptions={{ closeButtonAriaLabel: t("toasts.close") }}
+    />
+  );
+}
+
 function CodeNotice() {
   const { t } = useTranslation("common");
   const { code_refused } = useSession();
@@ -104,7 +126,7 @@ export function App({ session }: { session: Session }) {
       </div>
       <CodeNotice />
       {asking ? <SignInDialog session={session} onClose={() => setAsking(false)} /> : null}
-      <Toaster theme="dark" position="bottom-right" visibleToasts={4} closeButton />
+      <Toasts />
     </SessionContext.Provider>
   );
 }

@@ -30,7 +30,7 @@ function useTimeText(): (text: string | null | undefined) => ReactNode {
     if (at_ms === null) return null;
     return (
       <>
-        {utcText(at_ms)} UTC <span className="dim">{agoText(t, now - at_ms)}</span>
+        {utcText(at_ms)} UTC <span className="dim card__ago">{agoText(t, now - at_ms)}</span>
       </>
     );
   };

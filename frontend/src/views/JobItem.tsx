@@ -124,7 +124,9 @@ export function JobItem({ job }: { job: JobRow }) {
       <div className="job__head">
         <div className="job__name">
           <strong>{t(`task.${job.task_type}`)}</strong>
-          <code className="dim">{job.source ?? "–"}</code>
+          <code className="dim" title={job.source ?? undefined}>
+            {job.source ?? "–"}
+          </code>
           <span className="num faint">#{job.id}</span>
         </div>
         <span className={`badge ${TONES[job.status]}`}>{t(`status.${job.status}`)}</span>

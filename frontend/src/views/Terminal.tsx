@@ -2,6 +2,7 @@
 import "uplot/dist/uPlot.min.css";
 import "../styles/rows.css";
 import "../styles/terminal.css";
+import "../styles/terminal_phone.css";
 import { useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { http } from "../client/http";

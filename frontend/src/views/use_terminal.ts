@@ -1,5 +1,5 @@
 /** The Terminal's state for components. */
-import { createContext, useContext, useEffect, useMemo, useSyncExternalStore } from "react";
+import { createContext, useContext, useEffect } from "react";
 import { useTranslation } from "react-i18next";
 import { useStore } from "zustand";
 import { useShallow } from "zustand/react/shallow";
@@ -8,6 +8,7 @@ import type { TerminalRow } from "../client/city_wire";
 import { type Arrangement, citiesOf } from "../data/slots";
 import type { CityView, Terminal, TerminalState } from "../data/terminal";
 import type { Unit } from "../draw/unit";
+import { useMedia } from "./use_media";
 
 export interface TerminalAccess {
   terminal: Terminal;
@@ -53,14 +54,7 @@ export function useCityName(): (row: Pick<TerminalRow, "display_name" | "display
 
 /** Whether the screen has room for one chart only: a phone, whichever way it is held. */
 export function useSingle(): boolean {
-  const query = useMemo(() => window.matchMedia("(max-width: 760px), (max-height: 480px)"), []);
-  return useSyncExternalStore(
-    (changed) => {
-      query.addEventListener("change", changed);
-      return () => query.removeEventListener("change", changed);
-    },
-    () => query.matches,
-  );
+  return useMedia("(max-width: 760px), (max-height: 480px)");
 }
 
 /** Runs the Terminal while the page is open, with exactly the cities on screen. */
