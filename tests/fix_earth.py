@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ from planetwire.settings import Settings
 from planetwire.supervise import doctor
 from planetwire.wiring import Secrets
 
-TOKEN = "admin-token-of-the-test"
+TOKEN, INGEST = "admin-token-of-the-test", "ingest-token-of-the-test"
+SECRETS = Secrets(TOKEN, INGEST, b"key")
 
 
 @dataclass
@@ -61,19 +63,25 @@ class Earth:
 @pytest_asyncio.fixture
 async def earth(pg_dsn: str, pg_pool: Pool, tmp_path: Path) -> AsyncIterator[Earth]:
     """Running, with a relay that leads and no feeds."""
+    async with running_earth(pg_dsn, pg_pool, tmp_path, halves="earth") as made:
+        yield made
+
+
+@asynccontextmanager
+async def running_earth(dsn: str, pool: Pool, data_dir: Path, **more: Any) -> AsyncIterator[Earth]:
+    """With other settings than the fixture's."""
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         sock.listen()
         port = sock.getsockname()[1]
-        settings = Settings(database_url=pg_dsn, data_dir=tmp_path, halves="earth", port=port, admin_token=TOKEN)  # type: ignore[arg-type]
-        secrets = Secrets(TOKEN, "ingest-token-of-the-test", b"key")
-        async with wiring.open_web(settings, pg_dsn, secrets, login_code=None) as web:
+        settings = Settings(database_url=dsn, data_dir=data_dir, port=port, admin_token=TOKEN, **more)  # type: ignore[arg-type]
+        async with wiring.open_web(settings, dsn, SECRETS, login_code=None) as web:
             config = uvicorn.Config(
                 web.app, http=web.protocol, lifespan="off", log_level="warning", ws="websockets-sansio"
             )
             server = uvicorn.Server(config)
             server.capture_signals = _no_signals  # type: ignore[method-assign,assignment]
-            made = Earth(settings, web, pg_pool, f"http://127.0.0.1:{port}")
+            made = Earth(settings, web, pool, f"http://127.0.0.1:{port}")
             made.tasks = {name: asyncio.ensure_future(run()) for name, run in web.loops.items()}
             serving = asyncio.ensure_future(server.serve(sockets=[sock]))
             try:

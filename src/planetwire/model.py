@@ -326,6 +326,7 @@ class LayerAdapter:
 
     `feeds`: (table, source or "*"). `aliases`: other spellings of a source, e.g. `celestrak_tle`.
     `stale_after_s`: age of the newest success after which the layer is shown as stale. `kind` "meta": not drawn.
+    `readings_of`: sources that reach the layer through the Terminal's log; a refresh of one is a refresh of the layer.
     """
 
     id: str
@@ -341,6 +342,7 @@ class LayerAdapter:
     reload_floor_s: float = 0.0
     stale_after_s: float = 86_400.0
     aliases: Mapping[str, str] = field(default_factory=dict)
+    readings_of: tuple[str, ...] = ()
     derive: Deriver | None = None  # None: the layer's things cannot be searched for
 
     @property

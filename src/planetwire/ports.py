@@ -476,7 +476,7 @@ class LayerRegistry(Protocol):
         """Layers fed by the pair; empty when unmapped. Source None: every layer fed by the table."""
 
     def layers_of_source(self, source: str | None) -> Sequence[str]:
-        """Layers fed by the source from whatever table; None: all layers."""
+        """Layers fed by the source from whatever table, or through the Terminal; None: all layers."""
 
     def adapter(self, layer: str) -> LayerAdapter:
         """Raises NotFound."""

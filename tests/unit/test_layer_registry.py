@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from planetwire.collect.feeds import observation_feeds
 from planetwire.errors import NotFound
 from planetwire.layers.registry import LAYERS, EarthLayerAdapterRegistry
 from planetwire.model import LayerAdapter, Strategy
@@ -68,6 +69,13 @@ def test_a_layer_is_added_by_one_declaration() -> None:
     assert registry.owned_tables("celestrak_gp") == ("satellite_orbits", "resolved_locations", "earth_interactables")
     assert registry.owned_tables("usgs_quakes") == ("resolved_locations", "earth_interactables")
     assert registry.owned_tables("nobody") == ()
+
+
+def test_a_refresh_of_a_source_of_readings_is_one_of_the_layer_they_reach() -> None:
+    """S42: and every source of readings reaches one. Its rows are not that source's to clear."""
+    for source in observation_feeds():
+        assert REGISTRY.layers_of_source(source) == ("weather_stations",)
+        assert REGISTRY.owned_tables(source) == ()
 
 
 def test_an_unknown_layer_is_not_found() -> None:

@@ -63,11 +63,11 @@ class EarthLayerAdapterRegistry:
         return tuple(feeds.get(self.canonical(source), feeds.get(ANY, [])))
 
     def layers_of_source(self, source: str | None) -> Sequence[str]:
-        """Layers fed by the source from whatever table; None: all layers."""
+        """Layers fed by the source from whatever table, or through the Terminal; None: all layers."""
         if source is None:
             return tuple(self._adapters)
         name = self.canonical(source)
-        return tuple(adapter.id for adapter in self._adapters.values() if name in adapter.sources)
+        return tuple(a.id for a in self._adapters.values() if name in a.sources or name in a.readings_of)
 
     def canonical(self, source: str) -> str:
         """The source that an other spelling stands for; itself if there is none."""
@@ -100,8 +100,9 @@ class EarthLayerAdapterRegistry:
 
     def owned_tables(self, source: str) -> Sequence[str]:
         """Derived tables from which `clear_data` of the source deletes."""
-        layers = self.layers_of_source(source)
-        return tuple(dict.fromkeys(table for layer in layers for table in self._adapters[layer].owned_tables))
+        name = self.canonical(source)
+        owners = [adapter for adapter in self._adapters.values() if name in adapter.sources]
+        return tuple(dict.fromkeys(table for adapter in owners for table in adapter.owned_tables))
 
     def derivers(self, source: str) -> Sequence[tuple[str, Deriver]]:
         """Layers that make derived rows of the source's facts, each with how."""
