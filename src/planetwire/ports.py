@@ -406,11 +406,18 @@ class ChangeLog(Protocol):
         """Give leadership up, if still held."""
 
     async def pending(
-        self, limit: int, *, held: Sequence[int] = (), held_hints: Sequence[int] = (), singly: bool = False
+        self,
+        limit: int,
+        *,
+        held: Sequence[int] = (),
+        held_hints: Sequence[int] = (),
+        singly: bool = False,
+        after: int = 0,
     ) -> tuple[Sequence[Change], Sequence[Hint]]:
-        """Unconsumed rows that are due and not `held`, oldest first. Not `id > last`: ids are not commit order.
+        """Unconsumed rows that are due and not `held`, oldest first.
 
-        Rows that differ in their numbers only come added up, unless asked for `singly`.
+        Ids are not commit order: `after` an id only to go on where the page before ended, never to begin. Rows that
+        differ in their numbers only come added up, unless asked for `singly`.
         """
 
     async def publish(

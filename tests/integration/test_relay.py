@@ -349,5 +349,6 @@ async def test_twelve_writers_with_open_transactions_lose_no_change(pg_pool: Poo
     async with running(make(pg_pool, seen, merge_window_ms=20)):
         await asyncio.gather(*(write(n) for n in range(8)))
         await eventually(lambda: _none_left(pg_pool))
+        await seen.until(lambda: sum(int(str(body["merged_count"])) for body in seen.bodies()) >= 8 * 15)
     assert sum(int(str(body["records_processed"])) for body in seen.bodies()) == 8 * 15
     assert sum(int(str(body["merged_count"])) for body in seen.bodies()) == 8 * 15

@@ -7,6 +7,7 @@ from planetwire.model import Operation
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.postgres import Pool
 from planetwire.relay.payload import payload
+from planetwire.relay.relay import READ_ROWS
 from planetwire.relay.throttle import HELD_MAX
 from relay_tools import Seen, add, eventually, make, running, unconsumed
 
@@ -38,6 +39,28 @@ async def test_rows_that_differ_in_numbers_only_come_as_one(pg_pool: Pool) -> No
     assert await log.pending(100, held=held) == ([], [])
     singly, _ = await log.pending(100, singly=True)
     assert [change.ids for change in singly] == [[number] for number in sorted(held)]
+    rest, _ = await log.pending(100, singly=True, after=sorted(held)[29])
+    assert [change.id for change in rest] == sorted(held)[30:]
+
+
+async def test_a_row_that_was_committed_late_is_found_while_later_ones_are_held(pg_pool: Pool) -> None:
+    """S31: a read goes on where its last page ended, and the next read begins at the beginning."""
+    async with pg_pool.acquire() as slow:
+        late = slow.transaction()
+        await late.start()
+        await slow.execute(FILL, 1)
+        await pg_pool.execute(FILL, READ_ROWS + 10)
+        seen = Seen()
+        async with running(make(pg_pool, seen, registry=SHIPPED, merge_window_ms=0)):
+            await seen.until(lambda: total(seen) == READ_ROWS + 10)
+            await pg_pool.execute(FILL, READ_ROWS + 10)
+            await late.commit()
+            await seen.until(lambda: total(seen) == 2 * READ_ROWS + 21)
+    assert await unconsumed(pg_pool) == 0
+
+
+def total(seen: Seen) -> int:
+    return sum(int(str(body["merged_count"])) for body in seen.bodies())
 
 
 async def test_ids_of_objects_are_told_as_long_as_they_are_few(pg_pool: Pool) -> None:

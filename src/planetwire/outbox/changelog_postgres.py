@@ -83,11 +83,17 @@ class PostgresChangeLog:
             await connection.execute(Q.resign, holder, term)
 
     async def pending(
-        self, limit: int, *, held: Sequence[int] = (), held_hints: Sequence[int] = (), singly: bool = False
+        self,
+        limit: int,
+        *,
+        held: Sequence[int] = (),
+        held_hints: Sequence[int] = (),
+        singly: bool = False,
+        after: int = 0,
     ) -> tuple[Sequence[Change], Sequence[Hint]]:
         """Unconsumed rows that are due and not held, oldest first; at most `limit` of each. See the port."""
         async with _connected(self._pool) as connection:
-            changes = await connection.fetch(Q.pending_changes, limit, held, singly, IDS_MAX)
+            changes = await connection.fetch(Q.pending_changes, limit, held, singly, IDS_MAX, after)
             hints = await connection.fetch(Q.pending_hints, limit, held_hints)
         return [_change(row) for row in changes], [_hint(row) for row in hints]
 

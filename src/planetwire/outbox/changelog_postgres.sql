@@ -20,6 +20,7 @@ with due as (
     select id, table_name, operation, source, records_processed, row_ids, occurred_at, attempts
     from earth_data_change_events
     where consumed_at is null
+      and id > $5
       and (next_attempt_at is null or next_attempt_at <= clock_timestamp())
       and id not in (select unnest($2::bigint[]))
     order by id

@@ -155,23 +155,26 @@ class Relay:
 
     async def _read(self) -> None:
         """Hold every pending row there is room for."""
-        total = 0
+        total = after = 0
         singly = self._clock.monotonic() < self._singly_until
+        held = [*self._all(self._held("change")), *self._skipped]
         for _ in range(READS_MAX):
             limit = min(READ_ROWS_SINGLY if singly else READ_ROWS, self._throttle.room - len(self._skipped))
             if limit <= 0:
                 break
             changes, hints = await self._changelog.pending(
                 limit,
-                held=[*self._all(self._held("change")), *self._skipped],
+                held=[row for row in held if row > after],
                 held_hints=[*self._held("hint"), *self._idle_hints],
                 singly=singly,
+                after=after,
             )
             rows = sum(max(1, len(change.ids)) for change in changes)
             total += rows + len(hints)
             await self._hold(changes, hints)
             if max(rows, len(hints)) < limit:
                 break
+            after = max((max(change.ids, default=change.id) for change in changes), default=after)
         self._gate.note(total, self._clock.monotonic())
         self._log_polled(total)
 

@@ -14,7 +14,7 @@ from planetwire.relay.merge import STRENGTH
 from planetwire.relay.route import Key, Routed
 
 LAYER_FULL = 5_000  # held effects on a layer at which its own longer spacing no longer counts
-HELD_MAX = 20_000  # held rows in all at which reading pauses; a window later there is room again
+HELD_MAX = 50_000  # held rows in all at which reading pauses; a window later there is room again
 
 
 class Throttle:
