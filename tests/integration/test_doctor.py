@@ -232,6 +232,47 @@ async def test_a_long_transaction_is_a_warning_with_its_pid_and_name(pg_pool: Po
     assert f"pid {pid}, planetwire repair, idle in transaction" in step["detail"]
 
 
+async def test_a_snapshot_that_is_held_open_is_a_warning_with_who_holds_it(pg_pool: Pool, pg_dsn: str) -> None:
+    """What writes nothing keeps old rows alive as well. Others of the cluster may hold one too, but none as long."""
+    reader = await connect(pg_dsn, application="held")
+    await reader.execute("begin isolation level repeatable read; select from collected_data")
+    pid = await reader.fetchval("select pg_backend_pid()")
+    for _ in range(50):
+        await pg_pool.execute("select pg_current_xact_id()")
+    async with pg_pool.acquire() as connection:
+        step = await examine_server(connection, old_xmin=20)
+        assert not (await examine_server(connection))["findings"]
+        await reader.execute("commit")
+        after = await examine_server(connection, old_xmin=20)
+    await reader.close()
+    assert step["ok"] and [finding["code"] for finding in step["findings"]] == ["xmin_held"]
+    assert f"transactions back: pid {pid}, planetwire held" in step["detail"]
+    assert not after["findings"], after
+
+
+async def test_a_session_that_listens_and_does_not_read_fills_the_queue_and_is_a_warning(
+    pg_pool: Pool, pg_dsn: str
+) -> None:
+    """A LISTEN inside a transaction that stays open: what was sent since waits, whatever the others have read."""
+    deaf = await connect(pg_dsn, application="deaf")
+    await deaf.execute("listen elsewhere")
+    await deaf.execute("begin")
+    await pg_pool.execute("select pg_notify('some', n || repeat('x', 7000)) from generate_series(1, 400) n")
+    async with pg_pool.acquire() as connection:
+        step = await examine_server(connection, queue_max=1e-4)
+        assert not (await examine_server(connection))["findings"], "a small share is nothing to worry about"
+        await deaf.execute("commit")
+        await deaf.fetchval("select 1")  # reads what waits
+
+        async def is_empty() -> bool:
+            await connection.execute("select pg_notify('some', '')")  # who sends moves the tail along
+            return not (await examine_server(connection, queue_max=1e-4))["findings"]
+
+        await until(is_empty)
+    await deaf.close()
+    assert step["ok"] and [finding["code"] for finding in step["findings"]] == ["notify_queue"]
+
+
 async def test_an_index_that_is_not_valid_is_a_warning(pg_pool: Pool) -> None:
     async with pg_pool.acquire() as connection:
         await connection.execute("create table twice (n integer); insert into twice values (1), (1)")
