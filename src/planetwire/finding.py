@@ -31,6 +31,9 @@ KINDS = {
     "feed_failed": Kind(
         "look at the failed run: `planetwire jobs ls --status failed`; facts stay until a whole body replaces them"
     ),
+    "search_late": Kind(
+        "the map has them, search not yet: start `planetwire up` (or `work`), look at the worker's log", fault=False
+    ),
     "canary_refused": Kind("no fact can be written: see what locks `collected_data`, whether the server is read-only"),
     "trigger_missing": Kind("make it again: `planetwire migrate --repair`"),
     "trigger_disabled": Kind("somebody switched it off: `planetwire migrate --repair` switches it on again"),

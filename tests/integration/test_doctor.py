@@ -101,6 +101,15 @@ async def test_a_change_of_a_whole_table_passes_the_canary_by(earth: Earth) -> N
     assert {"earthquakes", "satellites"} <= layers and "canary" not in layers
 
 
+async def test_facts_that_search_does_not_know_yet_are_a_warning(earth: Earth) -> None:
+    """Nobody works here."""
+    await earth.pool.execute(FACT, "usgs_quakes")
+    assert not (await earth.doctor())["facts"]["findings"]
+    await earth.pool.execute("update derived_pending set written_at = written_at - interval '2 minutes'")
+    facts = (await earth.doctor())["facts"]
+    assert facts["ok"] and [finding["code"] for finding in facts["findings"]] == ["search_late"]
+
+
 async def test_a_table_that_takes_no_writes_is_the_first_stage(earth: Earth, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(diagnosing, "STEP_S", 1.0)
     async with earth.pool.acquire() as other, other.transaction():

@@ -22,6 +22,7 @@ COUNT_MAX = 20_000  # facts counted per source
 SOURCES_MAX = 200
 NAMED_MAX = 20  # triggers and pairs named
 BACKLOG_AGE_S = 30.0  # older than this, somebody has stopped consuming
+SEARCH_LATE_S = 60.0  # a load of a million rows takes longer; then that is worth a word too
 SILENT_S = 20.0  # a listener proves itself every 10 s, and gives an answer 5 s
 
 
@@ -50,6 +51,9 @@ async def _facts(connection: Connection, canary: Canary | None) -> Json:
             failed.append(
                 Finding("feed_failed", f"{row['source']}: {row['last_error_code']} {(row['last_error'] or '')[:200]}")
             )
+    waits_s = await connection.fetchval(Q.oldest_underived)
+    if (waits_s or 0) > SEARCH_LATE_S:
+        failed.append(Finding("search_late", f"facts written by hand wait for search, the oldest for {waits_s:.0f} s"))
     if canary is not None and canary.refused:
         failed.insert(0, Finding("canary_refused", f"a fact could not be written: {canary.refused}"))
     return step("facts", "Feeds bring facts", "; ".join(parts) or "no source yet", failed)

@@ -15,6 +15,9 @@ cross join lateral (
 order by known.source
 limit $2;
 
+-- name: oldest_underived
+select extract(epoch from clock_timestamp() - written_at)::float8 from derived_pending order by id limit 1;
+
 -- name: listeners
 -- A listener proves every few seconds that it is alive. One of another role shows no times: taken for alive.
 select pid, application_name, extract(epoch from clock_timestamp() - query_start)::float8 as silent_s
