@@ -306,6 +306,16 @@ describe("what is handed on", () => {
     expect(test.stream.snapshot("shanghai", "zzzzzzzzzzzz", 1)).toMatchObject({ take: true, enough: true });
   });
 
+  it("of a log that a snapshot alone tells of, while no stream is open, leaves no city with what it had of the old one", () => {
+    const test = live();
+    test.stream.want(["shanghai", "tokyo"]);
+    expect(test.stream.snapshot("tokyo", "zzzzzzzzzzzz", 1)).toMatchObject({ take: false, foreign: true });
+    expect(test.heard.resyncs).toEqual([{ cities: ["shanghai", "tokyo"], reason: "epoch_changed", mark: true }]);
+    for (const city of ["tokyo", "shanghai"]) {
+      expect(test.stream.snapshot(city, "zzzzzzzzzzzz", 1)).toMatchObject({ take: true, enough: true });
+    }
+  });
+
   it("is nothing of a city that is not shown, also from servers older than revisions", () => {
     const test = live();
     const old = { type: "city_patch", ts: 1_779_789_720_000, changes: { temp: 20 } };

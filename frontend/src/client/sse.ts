@@ -121,8 +121,12 @@ export class ObservationStream {
   }
 
   #foreign(epoch: string): void {
-    if (hasSource(this.#state)) this.#reconnect();
-    else this.cursors.reset(epoch);
+    if (hasSource(this.#state)) {
+      this.#reconnect();
+      return;
+    }
+    this.cursors.reset(epoch);
+    this.#refetch(this.#cities, "epoch_changed");
   }
 
   #signal(signal: StreamSignal): void {
@@ -230,19 +234,19 @@ export class ObservationStream {
     const changed = this.cursors.epoch !== null && this.cursors.epoch !== frame.epoch;
     const missing = this.cursors.join(frame.epoch, frame.revision, this.#since, frame.cities, this.#cities);
     this.#signal("connected");
-    if (missing.length > 0) this.#listener.onResync(missing, changed ? "epoch_changed" : "missed_before_join", true);
+    if (missing.length > 0) this.#refetch(missing, changed ? "epoch_changed" : "missed_before_join");
   }
 
   #step(step: CityStep, label: string): void {
     if (step.epoch !== null && this.cursors.epoch !== null && step.epoch !== this.cursors.epoch) {
       this.cursors.reset(step.epoch);
-      this.#listener.onResync(this.#cities, "epoch_changed", true);
+      this.#refetch(this.#cities, "epoch_changed");
     }
     if (step.patch === null) this.#debug("events.patch.ignored", label);
     if (!this.#cities.includes(step.city)) return;
     const { steps, gap } = this.cursors.receive(step);
     if (steps.length > 0) this.#listener.onSteps(step.city, steps);
-    if (gap) this.#listener.onResync([step.city], "gap", true);
+    if (gap) this.#refetch([step.city], "gap");
   }
 
   #beat(cursor: Cursor | number | null): void {
@@ -258,6 +262,11 @@ export class ObservationStream {
       if (frame.reason === "revision_ahead") this.cursors.forget(city);
       this.cursors.invalidate(city, frame.latest_revision ?? 0);
     }
-    if (cities.length > 0) this.#listener.onResync(cities, frame.reason, true);
+    if (cities.length > 0) this.#refetch(cities, frame.reason);
+  }
+
+  #refetch(cities: readonly string[], reason: string): void {
+    this.#debug("events.resync", `${reason} ${cities.join()}`);
+    this.#listener.onResync(cities, reason, true);
   }
 }
