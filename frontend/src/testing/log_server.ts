@@ -16,6 +16,16 @@ interface Event {
 interface Connection extends SourceEvents {
   cities: readonly string[];
   queue: Record<string, unknown>[];
+  /** Cities of which a frame was lost on this connection. */
+  lost: Set<string>;
+}
+
+/** A reading as it was stored: in which life of the log, and as which of its events. */
+interface Stored {
+  life: number;
+  revision: number;
+  at_ms: number;
+  temp: number;
 }
 
 interface Pending {
@@ -23,25 +33,27 @@ interface Pending {
   fail: () => void;
 }
 
-const EPOCHS = ["aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc", "dddddddddddd"];
-
 export class LogServer {
-  epoch = EPOCHS[0] as string;
   head = 0;
-  #lives = 0;
+  #life = 0;
   #events: Event[] = [];
   readonly #last = new Map<string, number>();
   readonly #pruned = new Map<string, number>();
-  readonly #history = new Map<string, Map<number, number>>();
+  readonly #stored = new Map<string, Stored[]>();
   #connection: Connection | null = null;
+  /** The one that the page has closed last. */
+  #left: Connection | null = null;
   readonly #pending: Pending[] = [];
   opened = 0;
+
+  get epoch(): string {
+    return `epoch${String(this.#life).padStart(7, "0")}`;
+  }
 
   /** A reading of the city; the same time again is a correction. */
   append(city: string, at_ms: number, temp: number): void {
     this.head += 1;
-    const history = this.#history.get(city) ?? new Map<number, number>();
-    this.#history.set(city, history.set(at_ms, temp));
+    this.#readings(city).push({ life: this.#life, revision: this.head, at_ms, temp });
     const frame = {
       type: "city_observation_patch.v1",
       schema_version: 1,
@@ -67,8 +79,7 @@ export class LogServer {
 
   /** Another log begins: revisions count from nothing. */
   begin(): void {
-    this.#lives += 1;
-    this.epoch = EPOCHS[this.#lives % EPOCHS.length] as string;
+    this.#life += 1;
     this.head = 0;
     this.#events = [];
     this.#last.clear();
@@ -76,8 +87,25 @@ export class LogServer {
     this.cut();
   }
 
-  detail(city: string): Record<string, unknown> {
-    const points = [...(this.#history.get(city) ?? [])].sort(([a], [b]) => a - b);
+  #readings(city: string): Stored[] {
+    const stored = this.#stored.get(city) ?? [];
+    this.#stored.set(city, stored);
+    return stored;
+  }
+
+  /** How many readings of the city there are up to this revision of the present log, those of former logs included. */
+  count(city: string, revision = this.head): number {
+    return this.#readings(city).filter((one) => one.life < this.#life || one.revision <= revision).length;
+  }
+
+  /** The city's snapshot as it is now, or as it was after its first `count` readings. */
+  detail(city: string, count = Number.POSITIVE_INFINITY): Record<string, unknown> {
+    const history = new Map(
+      this.#readings(city)
+        .slice(0, count)
+        .map(({ at_ms, temp }) => [at_ms, temp] as const),
+    );
+    const points = [...history].sort(([a], [b]) => a - b);
     const newest = points.at(-1);
     const primary = newest && {
       temp: newest[1],
@@ -97,7 +125,7 @@ export class LogServer {
   readonly open: OpenSource = (url, events) => {
     const query = new URL(url, "http://test").searchParams;
     const cities = (query.get("cities") ?? "").split(",");
-    const made: Connection = { ...events, cities, queue: [] };
+    const made: Connection = { ...events, cities, queue: [], lost: new Set() };
     this.opened += 1;
     if (this.#connection) throw new Error("two open streams");
     this.#connection = made;
@@ -106,7 +134,9 @@ export class LogServer {
     this.#replay(made, query.get("since_revision"), Number(query.get("replay_limit")));
     return {
       close: () => {
-        if (this.#connection === made) this.#connection = null;
+        if (this.#connection !== made) return;
+        this.#connection = null;
+        this.#left = made;
       },
     };
   };
@@ -135,15 +165,35 @@ export class LogServer {
     }
   }
 
-  /** The next frame never arrives, and nobody says so. */
-  lose(): void {
-    const queue = this.#connection?.queue ?? [];
-    if (queue[0]?.type === "city_observation_patch.v1") queue.shift();
+  /** A frame arrives that was on its way when the page closed its stream. */
+  late(): void {
+    const frame = this.#left?.queue.shift();
+    if (frame) this.#left?.onMessage(JSON.stringify(frame));
   }
 
-  /** A heartbeat, once everything before it was sent. */
+  /** The next frame never arrives, and nobody says so. */
+  lose(): void {
+    const connection = this.#connection;
+    const frame = connection?.queue[0];
+    if (!connection || frame?.type !== "city_observation_patch.v1") return;
+    connection.lost.add(frame.city as string);
+    connection.queue = connection.queue.slice(1).filter(({ type }) => type !== "heartbeat");
+  }
+
+  /** Whether a frame of the city was lost on the open connection. */
+  hasLost(city: string): boolean {
+    return this.#connection?.lost.has(city) ?? false;
+  }
+
+  /** A heartbeat, once everything before it was sent. None where a frame was lost: it would say that all came. */
   beat(): void {
-    this.#connection?.queue.push({ type: "heartbeat", cursor: `${this.epoch}-${this.head}` });
+    if (this.#connection?.lost.size !== 0) return;
+    this.#connection.queue.push({ type: "heartbeat", cursor: `${this.epoch}-${this.head}` });
+  }
+
+  /** The cities that the open connection asked for. */
+  get asked_cities(): readonly string[] | null {
+    return this.#connection?.cities ?? null;
   }
 
   cut(): void {
