@@ -73,14 +73,18 @@ def test_changes_and_hints_of_a_source_pass_its_long_collect(
         cleared = submit(client, task_type="clear_cache", source="celestrak_gp")
         hint = heard(socket, "earth_updates", WITHIN_S, action="cache_cleared")
         assert (hint["layers"], hint["table"], hint["operation"]) == (["satellites"], None, None)
-        refreshed = submit(client, task_type="earth_refresh", payload={"layer": "earthquakes"})
-        hint = heard(socket, "earth_updates", WITHIN_S, action="manual_refresh")
-        assert (hint["layers"], hint["refresh_strategy"]) == (["earthquakes"], "reload")
+        for wish, layer in (
+            ({"source": "celestrak_gp"}, "satellites"),
+            ({"payload": {"layer": "earthquakes"}}, "earthquakes"),
+        ):
+            refreshed = submit(client, task_type="earth_refresh", **wish)
+            hint = heard(socket, "earth_updates", WITHIN_S, action="manual_refresh")
+            assert (hint["layers"], hint["refresh_strategy"]) == ([layer], "reload")
     assert made.job(client, collect)["status"] == "running", "all that while it ran"
     for task_id in (cleared, refreshed):
         assert made.wait_job(client, task_id, within_s=10)["status"] == "completed"
     kinds = made.value("SELECT array_agg(task_type ORDER BY task_type) FROM collection_tasks")
-    assert kinds == ["clear_cache", "collect", "earth_refresh"], "a database change makes no job"
+    assert kinds == ["clear_cache", "collect", "earth_refresh", "earth_refresh"], "a database change makes no job"
 
 
 def test_a_stopped_collect_is_seen_on_the_channel_of_jobs(
