@@ -255,6 +255,8 @@ class LawWorld:
     ) -> bool:
         reason, epoch = frame["reason"], frame["epoch"]
         path = self._files_of[epoch]
+        # Before the marks: what is pruned in between is then in both, never in none.
+        missed = sum(city in wanted and revision > since[1] for city, revision in _events_in(path)) if since else 0
         now, before = _marks_in(path), marks[1] if marks[0] == path else {}
         if reason == "slow_consumer":
             return any(now.get(city, 0) > before.get(city, 0) for city in wanted)
@@ -262,7 +264,6 @@ class LawWorld:
             return False
         if reason == "epoch_changed":
             return since[0] != epoch
-        missed = sum(city in wanted and revision > since[1] for city, revision in _events_in(path))
         pruned = any(now.get(city, 0) > since[1] for city in wanted)
         return reason == "replay_window_exceeded" and since[0] == epoch and (pruned or missed > limit)
 
