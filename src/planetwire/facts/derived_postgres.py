@@ -17,6 +17,9 @@ Q = queries_beside(__file__)
 
 CATCH_UP_ROWS = 2_000
 NOTHING = b"{}"
+STAGE = "derived_stage"
+FOUND_COLUMNS = 10  # of the stage, before those of the orbit
+NO_ORBIT = (None,) * len(Orbit._fields)
 
 
 class Projection:
@@ -51,17 +54,21 @@ def fact_of(row: Mapping[str, Any]) -> Fact:
 
 
 async def _put(connection: Connection, layer: str, source: str, facts: Sequence[Fact], derive: Deriver) -> None:
-    made = [(clean.text(fact.external_key), fact, derive(fact)) for fact in facts]
-    await connection.execute(Q.put_interactables, layer, source, *_columns([_found(*one) for one in made]))
-    orbits = [(key, *_clean(derived.orbit)) for key, _, derived in made if derived.orbit is not None]
-    if orbits:
-        await connection.execute(Q.put_orbits, source, *_columns(orbits))
-    without = [key for key, _, derived in made if derived.orbit is None]
+    rows = [_row(clean.text(fact.external_key), fact, derive(fact)) for fact in facts]
+    without = [row[0] for row in rows if row[FOUND_COLUMNS] is None]
+    await connection.execute(Q.create_stage)
+    await connection.execute(Q.empty_stage)
+    await connection.copy_records_to_table(STAGE, records=rows)
+    await connection.execute(Q.put_interactables, layer, source)
+    if len(without) < len(rows):
+        await connection.execute(Q.put_orbits, source)
     if without:
         await connection.execute(Q.drop_orbits, source, without)
 
 
-def _found(key: str, fact: Fact, derived: Derived) -> tuple[object, ...]:
+def _row(key: str, fact: Fact, derived: Derived) -> tuple[object, ...]:
+    """In the order of the stage's columns."""
+    orbit = NO_ORBIT if derived.orbit is None else _clean(derived.orbit)
     return (
         key,
         clean.text(fact.kind),
@@ -73,13 +80,9 @@ def _found(key: str, fact: Fact, derived: Derived) -> tuple[object, ...]:
         clean.json_bytes(derived.properties) if derived.properties else NOTHING,
         derived.severity,
         fact.valid_until,
+        *orbit,
     )
 
 
 def _clean(orbit: Orbit) -> Orbit:
     return orbit._replace(name=clean.text(orbit.name)) if "\x00" in orbit.name else orbit
-
-
-def _columns(rows: Sequence[tuple[object, ...]]) -> list[list[object]]:
-    """One array a column: the shape in which a statement takes many rows."""
-    return [list(column) for column in zip(*rows, strict=True)]
