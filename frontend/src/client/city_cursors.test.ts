@@ -44,6 +44,17 @@ describe("gaps", () => {
     expect(cursors.isKnown("a")).toBe(true);
   });
 
+  it("are looked for anew after a reconnect: what the replay is about to send is not missing", () => {
+    const cursors = known("a", 0);
+    cursors.receive(step("a", 2, 1));
+    cursors.receive(step("a", 4, 3));
+    cursors.leave();
+    const replay = [step("a", 1, 0), step("a", 2, 1), step("a", 3, 2), step("a", 4, 3)];
+    const released = replay.map((one) => cursors.receive(one));
+    expect(released.map(({ gap }) => gap)).toEqual([false, false, false, false]);
+    expect(revisions(released.flatMap(({ steps }) => steps))).toEqual([1, 2, 3, 4]);
+  });
+
   it("do not come from what is known already (S193)", () => {
     const cursors = known("a", 10);
     expect(cursors.receive(step("a", 9, 8))).toEqual({ gap: false, steps: [] });

@@ -95,8 +95,10 @@ export class CityCursors {
     return true;
   }
 
+  /** The connection is gone: what was held waits for nothing more, since the next one sends it again in its order. */
   leave(): void {
     this.#cover = null;
+    for (const place of this.#places.values()) place.held = [];
   }
 
   /** Another log began: nothing known of the old one means anything. */
