@@ -115,7 +115,10 @@ async def test_what_another_process_wrote_is_seen(sqlite_observations: Observati
     assert b'"is_latest":false' in event.body
 
 
-async def test_what_was_not_stored_is_forgotten(sqlite_observations: Observations, other: Observations) -> None:
+@pytest.mark.parametrize("taken", [0, 199, 200, 201])
+async def test_what_was_not_stored_is_forgotten(
+    sqlite_observations: Observations, other: Observations, taken: int
+) -> None:
     """S190, F21: a write that failed leaves no key and no revision behind, also if another takes its place."""
     ours, clock = sqlite_observations, sqlite_observations.clock
     assert await put(ours, 20.0, None) == (1, False)
@@ -123,11 +126,10 @@ async def test_what_was_not_stored_is_forgotten(sqlite_observations: Observation
     many = [patch(clock, "seoul", n / 100, obs_time=utc_text(START - timedelta(seconds=200 - n))) for n in range(200)]
     with file_size_limit(wal.stat().st_size + 4_096), pytest.raises(LogWriteFailed):
         await ours.store.append(many)
-    taken = await other.store.append([patch(clock, "tokyo", n / 100, obs_time=None) for n in range(200)])
-    assert taken[-1].revision == 201
+    await other.store.append([patch(clock, "tokyo", n / 100, obs_time=None) for n in range(taken)])
     appended = await ours.store.append(many[-1:])
     assert appended[0].event is not None
-    assert (appended[0].revision, appended[0].event.prev_revision) == (202, 1)
+    assert (appended[0].revision, appended[0].event.prev_revision) == (taken + 2, 1)
 
 
 # --- a file that older migrations made

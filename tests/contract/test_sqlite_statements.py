@@ -14,7 +14,7 @@ from planetwire.migrate import migrate_sqlite
 from planetwire.sql import queries_beside
 
 SIDECARS = sorted(Path(planetwire.__file__).parent.rglob("*_sqlite.sql"))
-EVERY_ROW = re.compile(r"\bSCAN (observation_patch_events|observations)\b(?!.*USING (COVERING )?INDEX)")
+EVERY_ROW = re.compile(r"\bSCAN (observation_patch_events|observation_history)\b(?!.*USING (COVERING )?INDEX)")
 
 
 @pytest.fixture

@@ -1,5 +1,8 @@
 """Appends a group of patches to SQLite with one statement for each table, inside the caller's transaction.
 
+Readings that rise above their curves, nearly all, go where appending is cheap; a group with any other is written to its
+place in history.
+
 Revisions are drawn from AUTOINCREMENT's own counter under the write lock, so they rise in commit order, are never
 given out twice and never fall, whatever was pruned.
 
@@ -16,6 +19,7 @@ from functools import lru_cache
 from planetwire.facts.known_sqlite import CityStates, Held
 from planetwire.facts.observation_group import Group, grouped, keyed
 from planetwire.facts.observation_wire import SCHEMA_TYPE, SCHEMA_VERSION, Key, obs_time_text, stamp, time_of
+from planetwire.facts.recent_sqlite import add, settle
 from planetwire.model import Appended, LogEvent, ObservationPatch
 from planetwire.sql import queries_beside
 
@@ -38,21 +42,26 @@ class Appender:
         now_ms = max(patch.ts_ms for patch in patches)
         group = grouped(named, known, head, epoch, now_ms)
         if group.events:
-            _write(connection, group, held, now_ms)
+            _write(connection, group, held, now_ms, rising=self._states.note(group))
             self._states.wrote(group)
         return group.appended
 
 
-def _write(connection: sqlite3.Connection, group: Group, held: Held, now_ms: int) -> None:
+def _write(connection: sqlite3.Connection, group: Group, held: Held, now_ms: int, *, rising: bool) -> None:
     connection.executemany(Q.add_event, map(_event, group.events))
     if group.forgotten:
         connection.executemany(Q.forget, group.forgotten)
     kept = _kept(group)
     hashes = {place: key[4] for key, place in kept.items()}
-    readings = group.readings.items()
-    connection.executemany(Q.put_reading, [(*each[:7], hashes.get(place)) for place, each in readings])
-    connection.executemany(Q.add_key, _apart(group, held, kept, now_ms))
-    connection.executemany(Q.put_latest, group.latest.values())
+    if held or len(kept) < len(group.keys):
+        connection.executemany(Q.add_key, _apart(group, held, kept, now_ms))
+    rows = ((*reading, hashes.get(place)) for place, reading in group.readings.items())
+    if rising:
+        add(connection, rows)
+    else:
+        settle(connection)
+        connection.executemany(Q.put_reading, [(*row[:7], row[9]) for row in rows])
+        connection.executemany(Q.put_latest, group.latest.values())
 
 
 def _kept(group: Group) -> dict[Key, Place]:

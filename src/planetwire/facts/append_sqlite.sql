@@ -12,7 +12,7 @@ insert into observation_patch_events
 values (?, ?, ?, ?, ?, ?, cast(? as text), ?, ?);
 
 -- name: put_reading
-insert into observations (city, series_key, source, obs_time_ms, temp_c, max_so_far_c, revision, content_hash)
+insert into observation_history (city, series_key, source, obs_time_ms, temp_c, max_so_far_c, revision, content_hash)
 values (?, ?, ?, ?, ?, ?, ?, ?)
 on conflict do update set
     temp_c = excluded.temp_c, max_so_far_c = excluded.max_so_far_c, revision = excluded.revision,

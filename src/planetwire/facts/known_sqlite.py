@@ -12,6 +12,7 @@ import orjson
 
 from planetwire.facts.observation_group import Group, Known, Slot, slots
 from planetwire.facts.observation_wire import Key
+from planetwire.facts.recent_sqlite import settle
 from planetwire.model import ObservationPatch
 from planetwire.observing import HEADLINE_SERIES
 from planetwire.sql import queries_beside
@@ -24,6 +25,8 @@ HEADLINE = frozenset(map(str, HEADLINE_SERIES))
 Named = tuple[Key, ObservationPatch]
 Curve = tuple[str, str, str]
 """City, series, source."""
+Seen = tuple[sqlite3.Connection, int, int]
+"""Connection, data version, head."""
 Held = dict[Slot, tuple[bytes, int]]
 """Content and revision that a reading's own row keeps as its key."""
 
@@ -32,7 +35,8 @@ class CityStates:
     """As one connection sees the file at one head."""
 
     def __init__(self) -> None:
-        self._seen: tuple[sqlite3.Connection, int, int] | None = None
+        self._seen: Seen | None = None
+        self._writing: Seen | None = None
         self._previous: dict[str, int] = {}
         self._newest: dict[Curve, int] = {}
         self._headline: dict[str, int] = {}
@@ -42,13 +46,12 @@ class CityStates:
         head: int = connection.execute(Q.head).fetchone()[0]
         self._check(connection, head)
         self._load(connection, {patch.city for _, patch in patches} - self._previous.keys())
-        meeting = [each for each in patches if not self._is_rising(each)]
+        meeting = [each for each in patches if self._may_meet_a_row(each)]
         held = _held(connection, meeting)
         keys: dict[Key, tuple[int, int]] = {
             (*slot, content): (revision, 0) for slot, (content, revision) in held.items()
         }
-        untimed = (each for each in patches if each[1].obs_time is None)
-        for slot in slots(key for key, _ in (*meeting, *untimed)):
+        for slot in slots(key for key, _ in (*meeting, *filter(_has_no_row, patches))):
             for content, revision, accepted_ms in connection.execute(Q.keys, slot):
                 keys[*slot, content] = (revision, accepted_ms)
         return head, Known(keys, self._previous, self._headline), held
@@ -74,23 +77,37 @@ class CityStates:
         if series in HEADLINE:
             self._headline[city] = max(at, self._headline.get(city, 0))
 
-    def _is_rising(self, named: Named) -> bool:
-        """Whether no row can be where the reading goes."""
+    def _may_meet_a_row(self, named: Named) -> bool:
         (city, source, series, at, _), patch = named
-        return patch.payload["temp"] is not None and (at or patch.ts_ms) > self._newest.get((city, series, source), 0)
+        newest = self._newest.get((city, series, source), 0)
+        return patch.payload["temp"] is not None and (at or patch.ts_ms) <= newest
 
-    def wrote(self, group: Group) -> None:
-        """These rows are in the transaction, which goes on to its commit."""
-        assert self._seen is not None
-        self._seen = (*self._seen[:2], group.events[-1][0].revision)
+    def note(self, group: Group) -> bool:
+        """Its readings are about to be written. Whether each is newer than whatever its curve had."""
+        self._writing, self._seen = self._seen, None  # should that fail, nothing here is true
+        rising = True
+        for city, at, series, source in group.readings:
+            rising = rising and at > self._newest.get((city, series, source), 0)
+            self._note(city, series, source, at)
         for event, patch in group.events:
             self._previous[patch.city] = event.revision
-        for reading in group.latest.values():
-            self._note(reading.city, reading.series_key, reading.source, reading.obs_time_ms)
+        return rising
+
+    def wrote(self, group: Group) -> None:
+        """All is in the transaction, which goes on to its commit."""
+        assert self._writing is not None
+        self._seen = (*self._writing[:2], group.events[-1][0].revision)
 
 
-def _held(connection: sqlite3.Connection, patches: Iterable[Named]) -> Held:
+def _has_no_row(named: Named) -> bool:
+    """Its key lies apart: the sender gave no time, or no reading but those of runways."""
+    return named[1].obs_time is None or named[1].payload["temp"] is None
+
+
+def _held(connection: sqlite3.Connection, patches: Sequence[Named]) -> Held:
     held: Held = {}
+    if patches:
+        settle(connection)
     for (city, source, series, at, _), patch in patches:
         slot = (city, source, series, at or patch.ts_ms)
         found = connection.execute(Q.held, slot).fetchone()

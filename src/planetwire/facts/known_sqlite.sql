@@ -14,9 +14,10 @@ select
 from json_each(?) as wanted;
 
 -- name: newest
-select city, series_key, source, obs_time_ms
-from observation_latest
-where city in (select value from json_each(?));
+with wanted as (select value as city from json_each(?))
+select city, series_key, source, obs_time_ms from observation_latest where city in (select city from wanted)
+union all
+select city, series_key, source, obs_time_ms from observation_recent where city in (select city from wanted);
 
 -- name: keys
 select content_hash, revision, accepted_ms
@@ -25,5 +26,5 @@ where city = ? and source = ? and series_key = ? and obs_time_ms = ?;
 
 -- name: held
 select content_hash, revision
-from observations
+from observation_history
 where city = ? and source = ? and series_key = ? and obs_time_ms = ? and content_hash is not null;

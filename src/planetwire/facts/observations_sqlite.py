@@ -9,6 +9,7 @@ import sqlite3
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import orjson
 
 from planetwire.facts.append_sqlite import Appender
 from planetwire.facts.observation_wire import ms_of, stamp, time_of
+from planetwire.facts.recent_sqlite import settle
 from planetwire.facts.writer_sqlite import Writer
 from planetwire.log import get_logger
 from planetwire.migrate import migrate_sqlite
@@ -128,17 +130,13 @@ class SqliteObservationStore:
 
     async def history(self, city: str, since: datetime) -> Sequence[tuple[str, str, datetime, float]]:
         """See the port."""
-        rows = await self._reads.run(_fetch, Q.history, (city, ms_of(since)))
+        rows = await self._reads.run(_history, city, ms_of(since))
         return [(series, source, time_of(obs_ms), temp_c) for series, source, obs_ms, temp_c in rows]
 
     async def latest(self, cities: Iterable[str] | None = None) -> Mapping[str, Sequence[Json]]:
         """See the port."""
-        if cities is None:
-            rows = await self._reads.run(_fetch, Q.latest_all, ())
-        else:
-            rows = await self._reads.run(_fetch, Q.latest_of, (orjson.dumps(list(cities)).decode(),))
         found: dict[str, list[Json]] = {}
-        for row in rows:
+        for row in await self._reads.run(_latest, None if cities is None else list(cities)):
             found.setdefault(row[0], []).append(_reading(row))
         return found
 
@@ -159,6 +157,7 @@ def _prepare(connection: sqlite3.Connection) -> str:
 
 def _prune_chunk(connection: sqlite3.Connection, *, now: datetime, retention: timedelta) -> int:
     """Events dropped; the mark of each city moves in the same transaction."""
+    settle(connection)
     events = (stamp(now - retention), PRUNE_CHUNK)
     connection.execute(Q.mark_pruned, events)
     pruned = connection.execute(Q.prune_events, events).rowcount
@@ -177,17 +176,31 @@ def _log_failure(task: asyncio.Task[int]) -> None:
 # --- in a reading thread -----------------------------------------------------------------------------
 
 
-def _fetch(connection: sqlite3.Connection, query: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    return connection.execute(query, values).fetchall()
+def _history(connection: sqlite3.Connection, city: str, since_ms: int) -> list[tuple[str, str, int, float]]:
+    return connection.execute(Q.history, {"city": city, "since": since_ms}).fetchall()
+
+
+def _latest(connection: sqlite3.Connection, cities: list[str] | None) -> list[tuple[Any, ...]]:
+    """By city, series, source; a recent reading in the place of what was the newest before."""
+    if cities is None:
+        rows = connection.execute(Q.latest_all)
+    else:
+        rows = connection.execute(Q.latest_of, (orjson.dumps(cities).decode(),))
+    newest = {row[:3]: row for row in rows}
+    wanted = None if cities is None else set(cities)
+    newest.update((row[:3], row) for row in connection.execute(Q.recent) if wanted is None or row[0] in wanted)
+    return sorted(newest.values(), key=itemgetter(0, 1, 2))
 
 
 def _highs(connection: sqlite3.Connection, since: Mapping[str, datetime]) -> dict[str, tuple[float, datetime]]:
-    found: dict[str, tuple[float, datetime]] = {}
-    for city, start in since.items():
-        row = connection.execute(Q.high, (city, ms_of(start), HEADLINE)).fetchone()
-        if row is not None:
-            found[city] = (row[0], time_of(row[1]))
-    return found
+    starts = {city: ms_of(start) for city, start in since.items()}
+    found = [
+        (city, *row) for city, start in starts.items() for row in connection.execute(Q.high, (city, start, HEADLINE))
+    ]
+    recent = connection.execute(Q.recent_highs, (HEADLINE,))
+    found += [row for row in recent if row[0] in starts and row[2] >= starts[row[0]]]
+    found.sort(key=lambda row: (row[1], -row[2]))  # of equal highs the first in time is the last here, and stays
+    return {city: (high_c, time_of(at)) for city, high_c, at in found}
 
 
 def _reading(row: tuple[Any, ...]) -> Json:

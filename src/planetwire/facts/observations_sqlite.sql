@@ -6,27 +6,39 @@ select value from observation_meta where name = 'epoch';
 
 -- name: history
 select series_key, source, obs_time_ms, temp_c
-from observations
-where city = ? and obs_time_ms >= ?
+from observation_history
+where city = :city and obs_time_ms >= :since
+union all
+select series_key, source, obs_time_ms, temp_c
+from observation_recent
+where city = :city and obs_time_ms >= :since
 order by obs_time_ms;
 
 -- name: latest_all
 select city, series_key, source, obs_time_ms, temp_c, max_so_far_c, station_code, station_label, revision
-from observation_latest
-order by city, series_key, source;
+from observation_latest;
 
 -- name: latest_of
 select city, series_key, source, obs_time_ms, temp_c, max_so_far_c, station_code, station_label, revision
 from observation_latest
-where city in (select value from json_each(?))
-order by city, series_key, source;
+where city in (select value from json_each(?));
+
+-- name: recent
+select city, series_key, source, obs_time_ms, temp_c, max_so_far_c, station_code, station_label, revision
+from observation_recent
+order by id;
 
 -- name: high
 select max(temp_c, coalesce(max_so_far_c, temp_c)) as high_c, obs_time_ms
-from observations
+from observation_history
 where city = ? and obs_time_ms >= ? and series_key in (select value from json_each(?))
 order by high_c desc, obs_time_ms
 limit 1;
+
+-- name: recent_highs
+select city, max(temp_c, coalesce(max_so_far_c, temp_c)), obs_time_ms
+from observation_recent
+where series_key in (select value from json_each(?));
 
 -- name: mark_pruned
 insert into observation_patch_pruned (city, pruned_through)
@@ -43,11 +55,11 @@ where revision in (
 );
 
 -- name: prune_history
-delete from observations
+delete from observation_history
 where (city, obs_time_ms, series_key, source) in (
     select reading.city, reading.obs_time_ms, reading.series_key, reading.source
     from (select distinct city from observation_latest) as known
-    cross join observations as reading on reading.city = known.city and reading.obs_time_ms < ?
+    cross join observation_history as reading on reading.city = known.city and reading.obs_time_ms < ?
     limit ?
 );
 

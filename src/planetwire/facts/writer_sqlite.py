@@ -224,6 +224,7 @@ class Writer:
     def _connect(self) -> sqlite3.Connection:
         connection = connect(self._path, busy_timeout_s=self._busy_timeout_s)
         connection.execute(f"pragma wal_autocheckpoint = {FALLBACK_PAGES}")
+        connection.execute("pragma secure_delete = off")  # else every page that pruning frees is written once more
         return connection
 
     def _drop_connection(self) -> None:
