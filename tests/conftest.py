@@ -1,6 +1,11 @@
 """Lists the fixture modules; fixtures live in `fix_*.py`, by what they need."""
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long an example takes says how busy the machine is; speed is measured in bench/.
+settings.register_profile("planetwire", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("planetwire")
 
 pytest_plugins = [
     "fix_browser",
