@@ -107,13 +107,17 @@ describe("positions", () => {
     expect(cursors.snapshot("a", OTHER_EPOCH, 3)).toMatchObject({ take: true, enough: true });
   });
 
-  it("count for nothing once the server cannot replay: the next snapshot is shown, and events wait for it", () => {
+  it("count for nothing once the server cannot replay: events wait for a snapshot that reaches far enough", () => {
     const cursors = known("a", 10);
-    cursors.invalidate("a", 8);
+    cursors.invalidate("a", 12);
     expect(cursors.since(["a"])).toBeNull();
-    expect(cursors.receive(step("a", 11, 10)).steps).toEqual([]);
-    const arrival = cursors.snapshot("a", EPOCH, 9);
-    expect(arrival).toMatchObject({ take: true });
+    expect(cursors.receive(step("a", 13, 12)).steps).toEqual([]);
+    // Asked for before, and older than what is shown, or only newer than that.
+    expect(cursors.snapshot("a", EPOCH, 9)).toMatchObject({ take: false, enough: false });
+    expect(cursors.snapshot("a", EPOCH, 11)).toMatchObject({ take: true, enough: false, steps: [] });
+    const arrival = cursors.snapshot("a", EPOCH, 12);
+    expect(arrival).toMatchObject({ take: true, enough: true });
+    expect(revisions(arrival.steps)).toEqual([13]);
   });
 
   it("go back when the server says that it is behind them", () => {

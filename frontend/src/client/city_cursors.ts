@@ -13,6 +13,8 @@ const HELD_MAX = 2_000;
 interface Place {
   /** Everything up to here is known; null before the first snapshot. */
   through: number | null;
+  /** What is shown, also while nothing is known: no older snapshot takes its place. */
+  shown: number;
   /** A snapshot must reach at least this revision. */
   required: number | null;
   /** Ascending by revision, none of them released. */
@@ -49,7 +51,7 @@ export class CityCursors {
   #place(city: string): Place {
     let place = this.#places.get(city);
     if (!place) {
-      place = { through: null, required: null, held: [] };
+      place = { through: null, shown: 0, required: null, held: [] };
       this.#places.set(city, place);
     }
     return place;
@@ -110,6 +112,7 @@ export class CityCursors {
   /** The server cannot replay: nothing of the city counts until a snapshot reaches `revision`. */
   invalidate(city: string, revision: number): void {
     const place = this.#place(city);
+    place.shown = place.through ?? place.shown;
     place.through = null;
     place.required = Math.max(place.required ?? 0, revision);
   }
@@ -139,7 +142,7 @@ export class CityCursors {
     if (this.epoch !== null && this.epoch !== epoch) return { take: false, enough: false, foreign: true, steps: [] };
     this.epoch = epoch;
     const place = this.#place(city);
-    if (place.through !== null && revision < place.through) {
+    if (revision < (place.through ?? place.shown)) {
       // Overtaken by the stream: what is shown is newer and stays.
       return { take: false, enough: place.required === null, foreign: false, steps: [] };
     }
