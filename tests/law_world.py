@@ -104,7 +104,7 @@ class LawWorld:
         app = FastAPI()
         problems.install(app)
         app.include_router(terminal.router(self._store, self._log, self._clock, the_guard()))
-        http = make_protocol(self._endpoint, sndbuf_bytes=BUFFER, high_bytes=BUFFER)
+        http = make_protocol(self._endpoint, sndbuf_bytes=BUFFER)
         config = uvicorn.Config(app, http=http, lifespan="off", log_config=None, access_log=False)
         config.load()
         self._server = uvicorn.Server(config)

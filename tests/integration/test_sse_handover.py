@@ -66,7 +66,7 @@ async def collect(live: Live, cities: list[str], since: int, more: int, *, slow:
 
 
 def options() -> dict[str, Any]:
-    return {"protocol": {"sndbuf_bytes": BUFFER, "high_bytes": BUFFER}, "max_per_address": 2000}
+    return {"protocol": {"sndbuf_bytes": BUFFER}, "max_per_address": 2000}
 
 
 @pytest.mark.parametrize("run", RUNS)

@@ -62,6 +62,26 @@ class RecordingSink:
         self.was_cut = True
 
 
+class KernelSink(RecordingSink):
+    """One that can be sent to: `kernel` bytes are taken, what is written beyond them is pending and pauses."""
+
+    def __init__(self, kernel: int = 1 << 30) -> None:
+        super().__init__(room=0)
+        self.kernel = kernel
+        self.sends = 0
+        self.error: OSError | None = None
+
+    def send(self, frame: bytes) -> int:
+        assert not self.pending, "it would overtake what is pending"
+        self.sends += 1
+        if self.error is not None:
+            raise self.error
+        taken = frame[: self.kernel]
+        self.kernel -= len(taken)
+        self.frames += taken
+        return len(taken)
+
+
 def encode(event: LogEvent) -> bytes:
     return b"%d|" % event.revision
 
@@ -114,6 +134,53 @@ async def test_only_topics_asked_for_are_delivered_in_order(bench: Bench) -> Non
     bench.publish(B)
     bench.publish(A)
     assert sink.revisions == [1, 3, 5]
+
+
+async def test_a_live_reader_is_sent_to_without_the_transport(bench: Bench) -> None:
+    """An event alone in its turn: the kernel's call and nothing around it."""
+    sink = await bench.open(sink=KernelSink())
+    assert (bench.publish(A), bench.publish(A)) == ([1], [2])
+    assert (sink.revisions, sink.writes) == ([1, 2], 0)
+
+
+@pytest.mark.parametrize("kernel", range(1, 9))
+async def test_what_the_kernel_does_not_take_is_written_and_never_overtaken(bench: Bench, kernel: int) -> None:
+    """Cut anywhere: the rest goes to the transport, which pauses; what comes meanwhile is caught up with."""
+    sink, other = KernelSink(kernel), KernelSink()
+    await bench.open(sink=sink)
+    await bench.open(sink=other)
+    for _ in range(6):
+        bench.publish(A)
+    assert (bench.hub.lagging, bench.hub.lagged) == (1, 1)
+    sink.kernel = 1 << 30
+    while sink.pending:
+        sink.drain()
+    bench.publish(A)
+    assert sink.revisions == other.revisions == list(range(1, 8))
+    assert (bench.hub.live, bench.hub.lagging, bench.hub.delivered) == (2, 0, 14)
+
+
+async def test_a_socket_that_fails_is_its_transports_business(bench: Bench) -> None:
+    """Full, reset or closed already: the transport is given the event and finds out; the others have theirs."""
+    sink = KernelSink()
+    await bench.open(sink=sink)
+    other = await bench.open(sink=KernelSink())
+    sink.error = BlockingIOError()
+    bench.publish(A)
+    assert (sink.revisions, sink.writes, sink.was_cut) == ([1], 1, False)
+    assert (other.revisions, bench.hub.cut) == ([1], 0)
+
+
+async def test_a_reader_that_left_is_sent_nothing(bench: Bench) -> None:
+    """Whoever is left is."""
+    gone, stays = KernelSink(), KernelSink()
+    await bench.open(sink=gone)
+    await bench.open(sink=stays)
+    bench.publish(A)
+    assert gone.subscription is not None
+    gone.subscription.close()
+    bench.publish(A)
+    assert (gone.sends, stays.sends) == (1, 2)
 
 
 async def test_events_of_one_turn_are_one_write(bench: Bench) -> None:

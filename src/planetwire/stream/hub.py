@@ -143,12 +143,23 @@ class Hub:
 
     def _write_all(self, topic: Topic, frame: bytes) -> None:
         """The subscribers themselves are not touched: with thousands of them each touch is a miss of the cache."""
+        size = len(frame)
         self.delivered += len(topic.live)
-        for write in tuple(topic.live.values()):  # a copy: a full sink leaves from within
+        for send in topic.senders():
             try:
-                write(frame)
+                taken = send(frame)
+            except OSError:  # full, or gone: the transport finds out
+                taken = 0
             except Exception as error:
-                self._broken(next((each for each, its in topic.live.items() if its is write), None), error)
+                self._broken(topic.whose(send), error)
+                continue
+            if taken != size:
+                self._write_rest(topic.whose(send), frame[taken:])
+
+    def _write_rest(self, subscriber: Subscriber | None, rest: bytes) -> None:
+        """The kernel is full: the transport keeps it, and pauses the subscriber from within."""
+        if subscriber is not None:
+            self._write(subscriber, [rest])
 
     def _write(self, subscriber: Subscriber, frames: list[bytes]) -> None:
         try:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from planetwire.model import ResyncReason
-from planetwire.ports import FrameSink
+from planetwire.ports import DirectSink, FrameSink
 
 if TYPE_CHECKING:
     from planetwire.stream.hub import Hub
@@ -25,9 +25,9 @@ class Subscriber:
         "reading",
         "replaying",
         "resync",
+        "send",
         "sink",
         "topics",
-        "write",
         "wrote",
     )
 
@@ -37,7 +37,7 @@ class Subscriber:
         self._hub = hub
         self.topics = topics
         self.sink = sink
-        self.write = sink.write
+        self.send = sink.send if isinstance(sink, DirectSink) else _taking_all(sink.write)
         self.at = at  # the cursor while not live; while live the hub's head is the cursor
         self.resync = resync  # to be told at the start
         self.live = False
@@ -71,3 +71,13 @@ class Subscriber:
         if not self.closed:
             self.closed = True
             self._hub.left(self)
+
+
+def _taking_all(write: Callable[[bytes], None]) -> Callable[[bytes], int]:
+    """A sink that keeps itself what the kernel did not take."""
+
+    def send(frame: bytes) -> int:
+        write(frame)
+        return len(frame)
+
+    return send

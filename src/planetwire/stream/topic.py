@@ -20,6 +20,7 @@ PAGE_FRAMES = 96  # frames a connection that catches up is given at once
 PAGE_BYTES = 64 << 10  # and their bytes; a page may exceed it by its last frame
 
 Numbered = list[tuple[int, bytes]]
+Send = Callable[[bytes], int]
 
 
 class Topic:
@@ -31,6 +32,7 @@ class Topic:
         "_first",
         "_frames",
         "_revisions",
+        "_senders",
         "floor",
         "head",
         "live",
@@ -48,8 +50,9 @@ class Topic:
         self.floor = floor
         self.max_frames = max_frames
         self.max_bytes = max_bytes
-        self.live: dict[Subscriber, Callable[[bytes], None]] = {}  # and how each is written to
+        self.live: dict[Subscriber, Send] = {}  # and how each is sent to
         self.shared = 0  # how many of them follow other topics too
+        self._senders: tuple[Send, ...] | None = None  # of those who are live; None: not made since one came or left
         self._revisions: list[int] = []
         self._frames: list[bytes] = []
         self._ends: list[int] = []  # bytes ever added up to and with each frame: a page is cut without a loop
@@ -58,13 +61,25 @@ class Topic:
 
     def enter(self, subscriber: Subscriber, *, shared: bool) -> None:
         """It is live from now on. Not twice."""
-        self.live[subscriber] = subscriber.write
+        self.live[subscriber] = subscriber.send
+        self._senders = None
         self.shared += shared
 
     def leave(self, subscriber: Subscriber, *, shared: bool) -> None:
         """It is no longer live; it was."""
         del self.live[subscriber]
+        self._senders = None
         self.shared -= shared
+
+    def senders(self) -> tuple[Send, ...]:
+        """How those who are live now are sent to. It stays as it is when one of them leaves."""
+        if self._senders is None:
+            self._senders = tuple(self.live.values())
+        return self._senders
+
+    def whose(self, send: Send) -> Subscriber | None:
+        """Who is sent to in this way, unless it has left."""
+        return next((each for each, its in self.live.items() if its is send), None)
 
     def add(self, revision: int, frame: bytes) -> None:
         """Keep the newest frame and let the oldest go once the ring is full. Revisions rise."""

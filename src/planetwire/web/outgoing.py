@@ -27,6 +27,11 @@ class Outgoing:
         self.full = False
         self.finishing = False
 
+    def send(self, frame: bytes, /) -> int:
+        """As `write`; all of it."""
+        self.write(frame)
+        return len(frame)
+
     def write(self, frame: bytes, /) -> None:
         """Take one frame; pauses the follower beyond the high-water mark."""
         self.write_many((frame,))

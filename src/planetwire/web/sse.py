@@ -41,6 +41,9 @@ Headers = Sequence[tuple[bytes, bytes]]
 class Carrier(Protocol):
     """Who carries a stream's bytes to the client."""
 
+    def send(self, data: bytes, /) -> int:
+        """See the port `DirectSink`."""
+
     def write(self, data: bytes, /) -> None:
         """Never waits; a full buffer is told to the stream's subscription."""
 
@@ -76,6 +79,7 @@ class SseStream:
         self._endpoint = endpoint
         self._opening = opening
         self._carrier = carrier
+        self.send = carrier.send
         self.write = carrier.write
         self.write_many = carrier.write_many
         self.pending_bytes = carrier.pending_bytes

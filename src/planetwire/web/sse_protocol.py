@@ -17,7 +17,6 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from planetwire.errors import PlanetwireError
 from planetwire.log import get_logger
 from planetwire.web.ingest import IngestEndpoint
-from planetwire.web.outgoing import HIGH_BYTES
 from planetwire.web.problems import of_error, problem
 from planetwire.web.push_protocol import Headers, PushProtocol
 from planetwire.web.sse import HEADERS, PATH, SseEndpoint, SseStream
@@ -52,6 +51,25 @@ def reset(transport: asyncio.Transport) -> None:
     transport.abort()
 
 
+class Borrowed(socket.socket):
+    """A second handle on a transport's descriptor, which stays the transport's: it is never closed from here."""
+
+    __slots__ = ()
+
+    def __del__(self) -> None:
+        self.detach()
+
+
+def borrow(transport: asyncio.Transport) -> Borrowed | None:
+    """None where bytes are not the socket's own business, as with TLS."""
+    sock = transport.get_extra_info("socket")
+    if sock is None or transport.get_extra_info("sslcontext") is not None:
+        return None
+    borrowed = Borrowed(sock.family, sock.type, sock.proto, sock.fileno())
+    borrowed.setblocking(False)
+    return borrowed
+
+
 class EventsProtocol(PushProtocol):
     """Subclassed by `make_protocol`, which gives it its endpoint. Also the stream's Carrier.
 
@@ -60,11 +78,11 @@ class EventsProtocol(PushProtocol):
 
     endpoint: SseEndpoint | None = None
     sndbuf_bytes = SNDBUF_BYTES
-    high_bytes = HIGH_BYTES
 
     _taken = False  # this connection became a stream; what the client still sends is ignored
     _task: asyncio.Task[None] | None = None
     _stream: SseStream | None = None
+    _borrowed: Borrowed | None = None
 
     # --- request
 
@@ -138,9 +156,11 @@ class EventsProtocol(PushProtocol):
             self.transport.close()
             return
         tune(self.transport, self.sndbuf_bytes)
-        self.transport.set_write_buffer_limits(high=self.high_bytes)
+        self.transport.set_write_buffer_limits(high=0)  # who is live has nothing in the buffer: see `send`
         self._write_head(200, HEADERS)
-        self.write = self.transport.write  # type: ignore[method-assign]  # a call less for each delivery
+        self._borrowed = borrow(self.transport)
+        if self._borrowed is not None:
+            self.send = self._borrowed.send  # type: ignore[method-assign]  # the hub calls the kernel, and nothing else
         self._stream = endpoint.join(opening, self)
         self._stream.start()
 
@@ -154,6 +174,15 @@ class EventsProtocol(PushProtocol):
         self.server_state.total_requests += 1
 
     # --- carrier
+
+    def send(self, data: bytes, /) -> int:
+        """Replaced by the socket's own, where there is one.
+
+        No byte overtakes another: the transport pauses the stream as soon as it holds any itself, and then the hub
+        sends nothing until it is resumed.
+        """
+        self.transport.write(data)
+        return len(data)
 
     def write(self, data: bytes, /) -> None:
         """Straight to the transport."""
@@ -202,6 +231,8 @@ class EventsProtocol(PushProtocol):
             self._task.cancel()
         if self._stream is not None:
             self._stream.close()
+        if self._borrowed is not None:  # the descriptor is closed next, and may be another's soon
+            self._borrowed.detach()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
@@ -224,5 +255,5 @@ class EventsProtocol(PushProtocol):
 def make_protocol(
     endpoint: SseEndpoint | None, pushed: IngestEndpoint | None = None, **options: Any
 ) -> type[HttpToolsProtocol]:
-    """The class for `uvicorn.Config(http=…)`. Options: `sndbuf_bytes`, `high_bytes`."""
+    """The class for `uvicorn.Config(http=…)`. Option: `sndbuf_bytes`."""
     return type("PlanetwireProtocol", (EventsProtocol,), {"endpoint": endpoint, "pushed": pushed, **options})
