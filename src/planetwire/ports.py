@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from planetwire.model import (
     Appended,
@@ -348,14 +348,6 @@ class FrameSink(Protocol):
 
     def cut(self) -> None:
         """Drop the connection and what it still holds, at once. Idempotent."""
-
-
-@runtime_checkable
-class DirectSink(FrameSink, Protocol):
-    """A sink that can also do with a single call into the kernel, while it holds nothing back."""
-
-    def send(self, frame: bytes, /) -> int:
-        """How many bytes the kernel took; what is left goes to `write_many`. Only while live. Raises OSError: none."""
 
 
 class Subscription(Protocol):

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from planetwire.model import ResyncReason
-from planetwire.ports import DirectSink, FrameSink
+from planetwire.ports import FrameSink
 
 if TYPE_CHECKING:
     from planetwire.stream.hub import Hub
     from planetwire.stream.topic import Topic
+
+
+@runtime_checkable
+class DirectSink(FrameSink, Protocol):
+    """A sink that can also do with a single call into the kernel, while it holds nothing back."""
+
+    def send(self, frame: bytes, /) -> int:
+        """How many bytes the kernel took; what is left goes to `write_many`. Only while live. Raises OSError: none."""
 
 
 class Subscriber:

@@ -42,7 +42,7 @@ class Carrier(Protocol):
     """Who carries a stream's bytes to the client."""
 
     def send(self, data: bytes, /) -> int:
-        """See the port `DirectSink`."""
+        """How many bytes the kernel took, while nothing is held back; see `DirectSink` in stream/subscriber.py."""
 
     def write(self, data: bytes, /) -> None:
         """Never waits; a full buffer is told to the stream's subscription."""
