@@ -6,8 +6,8 @@ from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Operation
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.postgres import Pool
+from planetwire.relay.intake import READ_ROWS
 from planetwire.relay.payload import payload
-from planetwire.relay.relay import READ_ROWS
 from planetwire.relay.throttle import HELD_MAX
 from relay_tools import Seen, add, eventually, make, running, unconsumed
 

@@ -10,35 +10,28 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
 from planetwire.errors import BackendError, LeaseLost
 from planetwire.failpoint import failpoint
 from planetwire.log import get_logger
-from planetwire.model import Change, Hint, LayerEvent, LogEvent
+from planetwire.model import LayerEvent, LogEvent
 from planetwire.ports import ChangeLog, Clock, LayerRegistry, Wakeup
 from planetwire.relay.gate import Gate
+from planetwire.relay.intake import Intake
 from planetwire.relay.merge import event_of, merge_all
-from planetwire.relay.route import Key, Routed, route, route_hint
-from planetwire.relay.throttle import Throttle
+from planetwire.relay.route import Routed
 from planetwire.settings import RelaySettings
 
 log = get_logger()
 
-READ_ROWS = 10_000  # rows read at once, added up by the database …
-READ_ROWS_SINGLY = 2_000  # … or one by one
-READS_MAX = 10  # reads in a row before what is due goes out
-SINGLY_S = 5.0  # how long rows are read one by one after some that were added up had been refused
 RENEWALS_PER_TTL = 3
 STANDBY_LOOKS_S = 1.0  # a standby asks more often than a leader renews, so that a term is not vacant for long
 RETRY_S = 0.5  # wait after the database failed …
 RETRY_MAX_S = 2.0  # … doubling up to this
 RESIGN_TIMEOUT_S = 2.0
 REFUSALS_MAX = 64  # publishes refused in one search for the rows at fault; then the rest is put off together
-PAIRS_MAX = 1_000  # unmapped pairs remembered, so that each is logged once
-POLLED_LOG_S = 1.0
-NO_ADAPTER = "no_adapter"
 
 
 class Relay:
@@ -59,22 +52,14 @@ class Relay:
         self.holder = secrets.token_hex(8)
         self.counts: Counter[str] = Counter()  # changes, events, skipped, deferred; since the start
         self._changelog = changelog
-        self._registry = registry
         self._invalidate = invalidate
         self._wakeup = wakeup
         self._settings = settings
         self._clock = clock
         self._on_published = on_published
-        self._throttle = Throttle(registry, settings.merge_window_ms / 1000)
+        self._intake = Intake(changelog, registry, settings.merge_window_ms / 1000, clock, self.counts)
         self._gate = Gate()
-        self._skipped: dict[int, str] = {}
-        self._idle_hints: list[int] = []
-        self._members: dict[int, Sequence[int]] = {}
-        self._singly_until = float("-inf")
-        self._unmapped: set[tuple[str, str | None]] = set()
         self._renew_at = float("-inf")
-        self._polled = 0
-        self._polled_logged_at = float("-inf")
 
     @property
     def is_leader(self) -> bool:
@@ -138,11 +123,8 @@ class Relay:
         self._forget()
 
     def _forget(self) -> None:
-        self._throttle.forget()
+        self._intake.forget()
         self._gate.forget()
-        self._skipped.clear()
-        self._idle_hints.clear()
-        self._members.clear()
 
     async def _resign(self) -> None:
         term, self.term = self.term, None
@@ -151,73 +133,18 @@ class Relay:
                 async with asyncio.timeout(RESIGN_TIMEOUT_S):
                     await self._changelog.resign(self.holder, term)
 
-    # --- reading
+    # --- reading and sending
 
     async def _read(self) -> None:
-        """Hold every pending row there is room for."""
-        total = after = 0
-        singly = self._clock.monotonic() < self._singly_until
-        held = [*self._all(self._held("change")), *self._skipped]
-        for _ in range(READS_MAX):
-            limit = min(READ_ROWS_SINGLY if singly else READ_ROWS, self._throttle.room - len(self._skipped))
-            if limit <= 0:
-                break
-            changes, hints = await self._changelog.pending(
-                limit,
-                held=[row for row in held if row > after],
-                held_hints=[*self._held("hint"), *self._idle_hints],
-                singly=singly,
-                after=after,
-            )
-            rows = sum(max(1, len(change.ids)) for change in changes)
-            total += rows + len(hints)
-            await self._hold(changes, hints)
-            if max(rows, len(hints)) < limit:
-                break
-            after = max((max(change.ids, default=change.id) for change in changes), default=after)
-        self._gate.note(total, self._clock.monotonic())
-        self._log_polled(total)
-
-    def _held(self, kind: str) -> Sequence[int]:
-        return [number for held, number in self._throttle.keys if held == kind]
-
-    def _all(self, numbers: Iterable[int]) -> list[int]:
-        """The rows behind these changes."""
-        return [row for number in numbers for row in self._members.get(number, (number,))]
-
-    async def _hold(self, changes: Sequence[Change], hints: Sequence[Hint]) -> None:
-        for change in changes:
-            try:
-                effects = route(change, self._registry)
-            except Exception as error:  # a row that cannot be understood is put off alone, whatever is wrong with it
-                await self._defer([("change", change.id)], error, change.ids)
-                continue
-            if len(change.ids) > 1 and effects:
-                self._members[change.id] = change.ids
-            self._throttle.add(effects)
-            if not effects:
-                self._skip(change)
-        for hint in hints:
-            effects = route_hint(hint, self._registry)
-            self._throttle.add(effects)
-            if not effects:
-                self._idle_hints.append(hint.id)
-
-    def _skip(self, change: Change) -> None:
-        self._skipped |= dict.fromkeys(change.ids or (change.id,), NO_ADAPTER)
-        pair = (change.table_name, change.source)
-        if pair not in self._unmapped and len(self._unmapped) < PAIRS_MAX:
-            self._unmapped.add(pair)
-            log.warning("earth.db_changes.unmapped", table=change.table_name, source=change.source)
-
-    # --- sending
+        self._gate.note(await self._intake.read(), self._clock.monotonic())
 
     async def _send(self) -> None:
         """Publish the layers whose turn it is. If that fails by its content, find the rows at fault."""
-        layers = self._throttle.due(self._clock.monotonic())
-        if not (layers or self._skipped or self._idle_hints):
+        throttle = self._intake.throttle
+        layers = throttle.due(self._clock.monotonic())
+        if not (layers or self._intake.skipped or self._intake.idle_hints):
             return
-        batches = [self._throttle.held(layer) for layer in layers]
+        batches = [throttle.held(layer) for layer in layers]
         try:
             await self._publish(batches)
         except (BackendError, LeaseLost):
@@ -225,7 +152,7 @@ class Relay:
         except Exception as error:
             log.warning("earth.relay.refused", layers=layers, error=repr(error))
             for layer in layers:
-                await self._send_apart(self._throttle.held(layer))
+                await self._send_apart(throttle.held(layer))
 
     async def _send_apart(self, effects: Sequence[Routed]) -> None:
         """Publish by halves until the rows at fault stand alone; those are put off, the others go out."""
@@ -240,9 +167,9 @@ class Relay:
             except Exception as error:
                 refusals += 1
                 if len(part) == 1 and part[0].rows > 1:
-                    self._take_apart(part[0].key)
+                    self._intake.take_apart(part[0].key)
                 elif len(part) == 1 or refusals > REFUSALS_MAX:
-                    await self._defer([effect.key for effect in part], error)
+                    await self._intake.defer([effect.key for effect in part], error)
                 else:
                     middle = len(part) // 2
                     parts += [part[middle:], part[:middle]]
@@ -250,9 +177,9 @@ class Relay:
     async def _publish(self, batches: Sequence[Sequence[Routed]]) -> None:
         """One event for each batch (the effects of one layer), and the rows that are done with it, in one commit."""
         events = [event_of(merge_all(effects)) for effects in batches]
-        settled = self._throttle.settled(effect for effects in batches for effect in effects)
-        changes = [number for kind, number in settled if kind == "change"]
-        consumed = self._all(changes)
+        effects = [effect for batch in batches for effect in batch]
+        settled = self._intake.throttle.settled(effects)
+        consumed = self._intake.rows_behind(number for kind, number in settled if kind == "change")
         for event in events:
             await self._invalidate(event.layer)
         failpoint("relay.before_publish")
@@ -260,39 +187,15 @@ class Relay:
             self.term or 0,
             events,
             consumed=consumed,
-            hints=[*(number for kind, number in settled if kind == "hint"), *self._idle_hints],
-            skipped=dict(self._skipped),
+            hints=[*(number for kind, number in settled if kind == "hint"), *self._intake.idle_hints],
+            skipped=dict(self._intake.skipped),
         )
         failpoint("relay.after_publish")
-        self.counts.update(changes=len(consumed), events=len(published), skipped=len(self._skipped))
-        self._skipped.clear()
-        self._idle_hints.clear()
-        self._throttle.sent([effect for effects in batches for effect in effects], self._clock.monotonic())
-        self._forget_members(changes)
+        self.counts.update(changes=len(consumed), events=len(published), skipped=len(self._intake.skipped))
+        self._intake.sent(effects, settled)
         if published:
             self._on_published(published)
             _log_broadcast(events, published)
-
-    async def _defer(self, keys: Sequence[Key], error: Exception, ids: Sequence[int] = ()) -> None:
-        """`ids`: the rows, where they are not held."""
-        log.warning("earth.db_changes.deferred", rows=keys, error=repr(error))
-        changes = [number for kind, number in keys if kind == "change"]
-        hints = [number for kind, number in keys if kind == "hint"]
-        rows = ids or self._all(changes)
-        await self._changelog.defer(rows, repr(error), hints=hints)
-        self.counts["deferred"] += len(rows) + len(hints)
-        self._throttle.drop(keys)
-        self._forget_members(changes)
-
-    def _take_apart(self, key: Key) -> None:
-        """Rows that were added up hold one at fault: they are read again, one by one."""
-        self._singly_until = self._clock.monotonic() + SINGLY_S
-        self._throttle.drop([key])
-        self._forget_members([key[1]])
-
-    def _forget_members(self, changes: Iterable[int]) -> None:
-        for number in changes:
-            self._members.pop(number, None)
 
     # --- waiting
 
@@ -309,15 +212,7 @@ class Relay:
     def _delay_s(self) -> float:
         now = self._clock.monotonic()
         poll_s = self._gate.poll_s(self._settings.merge_window_ms / 1000, self._settings.poll_s)
-        return max(0.0, min(poll_s, self._throttle.next_due_at() - now, self._renew_at - now))
-
-    def _log_polled(self, found: int) -> None:
-        """The count of rows found, at most once a second."""
-        self._polled += found
-        now = self._clock.monotonic()
-        if self._polled and now - self._polled_logged_at >= POLLED_LOG_S:
-            log.info("earth.db_changes.outbox_polled", rows=self._polled, held=self._throttle.rows)
-            self._polled, self._polled_logged_at = 0, now
+        return max(0.0, min(poll_s, self._intake.throttle.next_due_at() - now, self._renew_at - now))
 
 
 def _log_broadcast(events: Sequence[LayerEvent], published: Sequence[LogEvent]) -> None:
