@@ -9,7 +9,7 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from zoneinfo import ZoneInfo
 
 NAME_MAX_CHARS = 64  # longer texts are not looked up
@@ -266,6 +266,12 @@ def resolve(name: str) -> City | None:
     """The city of a key, display name, airport code or alias, however it is spelt; None when there is none."""
     if len(name) > NAME_MAX_CHARS:
         return None
+    return _spelt(name)
+
+
+@lru_cache(maxsize=1024)
+def _spelt(name: str) -> City | None:
+    """A few spellings come thousands of times a minute."""
     return _names().get(fold(name))
 
 

@@ -303,3 +303,18 @@ async def test_log_never_reached_is_503(carrier: str) -> None:
         assert client.status == 503
         assert (await client.body())["code"] == "backend_unavailable"
         assert live.limits.connections == 0
+
+
+async def test_what_follows_a_request_says_nothing_about_it(carrier: str) -> None:
+    """A second request in the same segment, with the credentials that the first lacks: the first is refused."""
+    ahead = "1\r\n\r\nGET /api/events?cities=tokyo HTTP/1.1\r\nhost: x\r\nauthorization: Bearer admin-token"
+    async with live_server(carrier, guard=the_guard(public_reads=False)) as live:
+        client = await SseClient.connect(live.port, "/api/events?cities=shanghai", headers={"x-first": ahead})
+        assert client.status == 401
+    async with live_server(carrier) as live:
+        client = await SseClient.connect(live.port, "/api/events?cities=shanghai", headers={"x-first": ahead})
+        first = await client.until("connected")
+        live.publish("tokyo", "shanghai", type=PATCH)
+        patch = await client.frame()
+    assert patch is not None
+    assert (list(first["cities"]), patch["city"]) == (["shanghai"], "shanghai")

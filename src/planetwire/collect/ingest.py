@@ -27,6 +27,7 @@ STATION_CODE_CHARS = 16
 STATION_LABEL_CHARS = 80
 DISPLAY_TOLERANCE = 1.0  # °F by which a rounded display value may differ from its Celsius twin
 
+SERIES = frozenset(series.value for series in Series)
 _SOURCE = re.compile(r"[a-z0-9_]{1,32}")
 
 
@@ -157,7 +158,7 @@ def _series(raw: object, city: City, source: str) -> str:
     if raw is None or raw == "":
         return default_series(source, city.settlement.source).value
     name = raw.strip().lower() if isinstance(raw, str) else None
-    if name not in {series.value for series in Series}:
+    if name not in SERIES:
         raise InputError(f"series_key is one of {', '.join(Series)}", code="invalid_series_key")
     return str(name)
 

@@ -102,7 +102,8 @@ class EventsProtocol(PushProtocol):
         self._taken = True
         self.scope["method"] = "GET"
         self.scope["path"], self.scope["query_string"] = PATH, self.url.partition(b"?")[2]
-        self._task = self.loop.create_task(self._open())
+        # A copy: of what the client sends after it, lines may still be added to what only this request should say.
+        self._task = self.loop.create_task(self._open(tuple(self.headers)))
         self.tasks.add(self._task)
         self._task.add_done_callback(self.tasks.discard)
 
@@ -110,16 +111,6 @@ class EventsProtocol(PushProtocol):
         """Ignored once a stream."""
         if not self._taken:
             super().on_message_begin()
-
-    def on_url(self, url: bytes) -> None:
-        """Ignored once a stream."""
-        if not self._taken:
-            super().on_url(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Ignored once a stream."""
-        if not self._taken:
-            super().on_header(name, value)
 
     def on_body(self, body: bytes) -> None:
         """Ignored once a stream."""
@@ -138,12 +129,12 @@ class EventsProtocol(PushProtocol):
 
     # --- answer
 
-    async def _open(self) -> None:
+    async def _open(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
         endpoint = self.endpoint
         assert endpoint is not None  # else nothing was taken
         peer = self.client[0] if self.client else None
         try:
-            opening = await endpoint.admit(self.scope["query_string"], self.headers, peer)
+            opening = await endpoint.admit(self.scope["query_string"], headers, peer)
         except PlanetwireError as error:
             self._refuse(of_error(error, PATH))
             return
