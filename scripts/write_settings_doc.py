@@ -14,8 +14,8 @@ from planetwire.settings import PREFIX, FeedSettings, Section, Settings, default
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "settings.md"
 HEAD = """# Settings
 
-Environment variables only. A misspelt `PLANETWIRE_*` variable stops the start and names the nearest known one.
-`planetwire config` prints the effective values. This page is written by `scripts/write_settings_doc.py`.
+Environment variables only. A misspelt `PLANETWIRE_*` variable stops the start and names the nearest known one; an empty
+one is unset. `planetwire config` prints the effective values. This page is written by `scripts/write_settings_doc.py`.
 
 | variable | default | what it does |
 |---|---|---|

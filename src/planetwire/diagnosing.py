@@ -8,10 +8,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
-from planetwire.errors import BackendError, StateError
+from planetwire.errors import BackendError, PlanetwireError, SetupError, StateError
 from planetwire.finding import Finding, first_broken, step
 from planetwire.jobs.diagnosis_postgres import examine_ledger
 from planetwire.layers.canary import CANARY
+from planetwire.migrate import pending_postgres
 from planetwire.model import Json
 from planetwire.outbox.canary_postgres import Canary, release_canary, watch_canary
 from planetwire.outbox.desk_postgres import OutboxDesk
@@ -29,6 +30,7 @@ ACQUIRE_S = 3.0
 CANARY_S = 10.0  # for the relay: polling alone takes one, a takeover more
 HEARD_S = 5.0
 KEPT_S = 1.0
+NAMED_MAX = 5  # migrations
 BROWSERS = "Browsers can connect"
 
 
@@ -89,14 +91,17 @@ async def examine_websocket(url: str, token: str | None) -> Json:
 
 
 async def examine_path(dsn: str, url: str, token: str | None, *, canary: bool) -> list[Json]:
-    """All that database and socket say, in the order of the path. Raises BackendError without a database."""
-    connection = await connect(dsn, application="doctor")
-    try:
-        async with translated():
-            bird, socket = await send_canary(connection, url, token) if canary else (None, None)
-            steps = await examine_database(connection, bird)
-    finally:
-        connection.terminate()
+    """All that database and socket say, in the order of the path. Raises BackendError without a database, and
+    SetupError with the schema of another version.
+    """
+    async with of_this_version(dsn):
+        connection = await connect(dsn, application="doctor")
+        try:
+            async with translated():
+                bird, socket = await send_canary(connection, url, token) if canary else (None, None)
+                steps = await examine_database(connection, bird)
+        finally:
+            connection.terminate()
     return _in_order(steps, socket or await examine_websocket(url, token))
 
 
@@ -172,9 +177,37 @@ async def follow_tables(dsn: str) -> bool:
 
 @asynccontextmanager
 async def open_outbox(dsn: str) -> AsyncIterator[OutboxDesk]:
-    """For one command. Raises BackendError."""
-    connection = await connect(dsn, application="cli")
+    """For one command. Raises BackendError, and SetupError with the schema of another version."""
+    async with of_this_version(dsn):
+        connection = await connect(dsn, application="cli")
+        try:
+            yield OutboxDesk(connection)
+        finally:
+            await connection.close()
+
+
+def behind_text(missing: Sequence[str]) -> str | None:
+    """What a schema lacks, in a few words; None when nothing."""
+    if len(missing) > NAMED_MAX:
+        return f"{len(missing)} migrations not applied, {missing[0]} to {missing[-1]}"
+    return f"migrations not applied: {', '.join(missing)}" if missing else None
+
+
+@asynccontextmanager
+async def of_this_version(dsn: str) -> AsyncIterator[None]:
+    """An error that the schema of another version explains becomes a SetupError `schema_behind`."""
     try:
-        yield OutboxDesk(connection)
-    finally:
-        await connection.close()
+        yield
+    except (PlanetwireError, OSError):  # also a reader that closed the pipe
+        raise
+    except Exception as error:
+        connection = await connect(dsn, application="cli")
+        try:
+            behind = behind_text(await pending_postgres(connection))
+        finally:
+            await connection.close()
+        if behind is None:
+            raise
+        raise SetupError(
+            f"{behind}: run `planetwire migrate`, or restart `planetwire up`", code="schema_behind"
+        ) from error

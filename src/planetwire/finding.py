@@ -26,7 +26,11 @@ class Kind:
 
 KINDS = {
     "installation_down": Kind("start it with `planetwire up`"),
-    "database_down": Kind("see postgres.log in the data dir; `planetwire up` restarts an embedded server by itself"),
+    "database_down": Kind(
+        "your own server: is it up, and PLANETWIRE_DATABASE_URL right? Embedded: see postgres.log in the data dir;"
+        " `planetwire up` restarts it by itself"
+    ),
+    "schema_behind": Kind("`planetwire migrate`, or restart `planetwire up`, which does it"),
     "step_unanswered": Kind("the database was too slow to say: see “server” below, and what runs in pg_stat_activity"),
     "feed_failed": Kind(
         "look at the failed run: `planetwire jobs ls --status failed`; facts stay until a whole body replaces them"
@@ -62,8 +66,8 @@ KINDS = {
     "listener_polls": Kind("for wake-ups name the server's own address in PLANETWIRE_DATABASE_DIRECT_URL", fault=False),
     "websocket_down": Kind("the web process does not accept WebSockets: look at its log, and at a proxy in between"),
     "canary_unheard": Kind("events are logged and not sent: restart the web process, look at its log"),
-    "snapshots_down": Kind("the web process does not answer: look at its log"),
-    "terminal_down": Kind("the web process does not answer: look at its log"),
+    "snapshots_down": Kind("is a web process up (`planetwire up` or `web`)? If it is, look at its log"),
+    "terminal_down": Kind("is a web process up (`planetwire up` or `web`)? If it is, look at its log"),
     "not_ready": Kind("look at what it names, and at the log of the web process"),
     "lease_expired": Kind("no worker takes it back: start `planetwire up` (or `work`), look at the worker's log"),
     "jobs_unseen": Kind("no claim sees them; a running worker mends it within minutes: please report it"),

@@ -75,10 +75,10 @@ async def connect(dsn: str, *, application: str) -> Connection:
     try:
         connection = await asyncpg.connect(dsn, **_options(application), statement_cache_size=0)
         await set_codecs(connection)
-    except (*CONNECTION_ERRORS, asyncpg.PostgresError) as error:
+    except (*CONNECTION_ERRORS, asyncpg.PostgresError, ValueError) as error:  # the last: an address that is none
         if connection is not None:
             connection.terminate()
-        raise BackendError(f"PostgreSQL cannot be reached: {error}") from error
+        raise _unreachable(error) from error
     return connection
 
 
@@ -96,8 +96,12 @@ async def open_pool(dsn: str, *, application: str, min_size: int = 1, max_size: 
             **_options(application),
         )
     except (*CONNECTION_ERRORS, asyncpg.PostgresError) as error:
-        raise BackendError(f"PostgreSQL cannot be reached: {error}") from error
+        raise _unreachable(error) from error
     return pool
+
+
+def _unreachable(error: Exception) -> BackendError:
+    return BackendError(f"PostgreSQL cannot be reached: {error or f'no answer within {CONNECT_TIMEOUT_S:g} s'}")
 
 
 def _options(application: str) -> dict[str, Any]:

@@ -82,7 +82,12 @@ class Settings(BaseSettings):
     """All settings with their effective values."""
 
     model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_nested_delimiter="__", extra="ignore", frozen=True, populate_by_name=True
+        env_prefix=PREFIX,
+        env_nested_delimiter="__",
+        env_ignore_empty=True,  # as compose files leave them: an empty address is none, not the default server
+        extra="ignore",
+        frozen=True,
+        populate_by_name=True,
     )
 
     data_dir: Path = Field(default_factory=default_data_dir, description="Everything this installation keeps.")

@@ -21,8 +21,8 @@ from planetwire.collect.observe import ObservationFeeds
 from planetwire.collect.parse import parse_body as parse_body
 from planetwire.collect.sink_http import HttpPatchSink
 from planetwire.deriving import add_by_hand, deriving_facts
-from planetwire.diagnosing import Diagnostics
-from planetwire.errors import InputError, PlanetwireError, SetupError
+from planetwire.diagnosing import Diagnostics, behind_text, of_this_version
+from planetwire.errors import InputError, SetupError
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
@@ -317,7 +317,7 @@ async def _answers(read: Callable[[], Awaitable[object]]) -> str | None:
 async def _schema_current(pool: Pool) -> str | None:
     async with pool.acquire(timeout=health.CHECK_TIMEOUT_S) as connection:
         missing = await pending_postgres(connection)
-    return f"migrations not applied: {', '.join(missing)}" if missing else None
+    return behind_text(missing)
 
 
 async def _someone_leads(pool: Pool) -> str | None:
@@ -474,18 +474,10 @@ def check_request(request: JobRequest) -> JobRequest:
 @asynccontextmanager
 async def open_ledger(settings: Settings, dsn: str) -> AsyncIterator[Ledger]:
     """For one command. Raises SetupError when it failed and the schema is that of another version."""
-    async with AsyncExitStack() as stack:
+    async with of_this_version(dsn), AsyncExitStack() as stack:
         pool = await _pool(stack, dsn, "cli", 2)
         queue = PostgresJobQueue(pool, settings.jobs)
-        try:
-            yield Ledger(queue, PostgresJobBoard(pool, queue))
-        except (PlanetwireError, OSError):  # also a reader that closed the pipe
-            raise
-        except Exception as error:
-            behind = await _schema_current(pool)
-            if behind is None:
-                raise
-            raise SetupError(f"{behind}: run `planetwire migrate`, or restart `planetwire up`") from error
+        yield Ledger(queue, PostgresJobBoard(pool, queue))
 
 
 async def source_records(settings: Settings, dsn: str | None) -> list[Json]:
@@ -493,7 +485,7 @@ async def source_records(settings: Settings, dsn: str | None) -> list[Json]:
     names = list(observation_feeds()) if settings.terminal else []
     records = FeedStates(settings.data_dir / "feeds").runs(names)
     if dsn is not None:
-        async with AsyncExitStack() as stack:
+        async with of_this_version(dsn), AsyncExitStack() as stack:
             pool = await _pool(stack, dsn, "cli", 2)
             records += await PostgresSourceStore(pool, source_defaults(settings)).list()
     return sorted(records, key=lambda record: str(record["source"]))

@@ -31,6 +31,7 @@ NOT_FOR_PAGES = {
     "obs_time_out_of_range",
     "port_in_use",
     "replay_window_exceeded",
+    "schema_behind",
     "setup",
     "too_many_connections",
     "too_many_runways",

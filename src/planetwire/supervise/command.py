@@ -1,4 +1,4 @@
-"""What every command shares: settings, logging, and the way an error of ours ends it."""
+"""What every command shares: settings, logging, and the way an error ends it: a line that says what, and what to do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from planetwire.errors import PlanetwireError
+from planetwire.errors import BackendError, PlanetwireError
 from planetwire.log import configure_logging, get_logger
 from planetwire.settings import Settings, load_settings
 
@@ -16,10 +16,14 @@ log = get_logger()
 
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
+# Of those that run on and write a log, which is where a traceback belongs.
+LASTING = frozenset({"up", "demo", "web", "work", "relay", "collect"})
+
 
 @contextmanager
 def opened(role: str, **overrides: Any) -> Iterator[Settings]:
-    """Settings and logging for one command; errors of ours become one line and exit 1."""
+    """Settings and logging for one command; an error becomes one line, what to do about it another, and exit 1."""
+    settings: Settings | None = None
     try:
         settings, ignored = load_settings(**overrides)
         configure_logging(settings.log_format, settings.log_level, role=role)
@@ -27,5 +31,27 @@ def opened(role: str, **overrides: Any) -> Iterator[Settings]:
             log.warning("settings.service_links.ignored", names=ignored)
         yield settings
     except PlanetwireError as error:
-        typer.echo(f"planetwire: {error.message}", err=True)
-        raise typer.Exit(1) from error
+        _end(error, error.message, _advice(settings) if settings and isinstance(error, BackendError) else None)
+    except (typer.Exit, typer.Abort, typer.TyperException, BrokenPipeError):
+        raise
+    except Exception as error:
+        if settings is None or role in LASTING or settings.log_level == "debug":
+            raise
+        _end(error, f"an error of ours: {error!r}", "PLANETWIRE_LOG_LEVEL=debug shows where; please report it")
+
+
+def _end(error: Exception, message: str, advice: str | None) -> None:
+    typer.echo(f"planetwire: {message}", err=True)
+    if advice is not None:
+        typer.echo(f"  → {advice}", err=True)
+    raise typer.Exit(1) from error
+
+
+def _advice(settings: Settings) -> str:
+    """Of a database that does not answer."""
+    if settings.database_url is None:
+        return f"`planetwire doctor` says what is broken; the server's own log is {settings.data_dir / 'postgres.log'}"
+    return (
+        "is that server up, and is PLANETWIRE_DATABASE_URL right?"
+        " An address looks like postgresql://user:password@host:5432/name"
+    )

@@ -31,11 +31,16 @@ def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
         path = _path(settings, url, token, canary=canary)
         around = [found for found in path if not found["number"]]
         snapshots = _http(url, token, "visualization", "Snapshots answer", "/api/v1/layers", "snapshots_down")
-        steps += [*(found for found in path if found["number"]), snapshots, *around]
+        # Without a database nothing else answers either: it is the cause, so it is told first.
+        steps += [*(found for found in path if found["number"]), *_sorted(snapshots, around)]
     if settings.terminal:
         steps.append(_terminal(url, token))
     steps.append(_http(url, token, "ready", "The installation is ready", "/readyz", "not_ready"))
     return steps
+
+
+def _sorted(snapshots: Json, around: list[Json]) -> list[Json]:
+    return [*around, snapshots] if any(found["step"] == "database" for found in around) else [snapshots, *around]
 
 
 def _terminal_only(settings: Settings) -> bool:
@@ -48,8 +53,9 @@ def _installation(settings: Settings) -> Json:
     data = DataDir(settings.data_dir)
     running = data.is_running()
     facts = data.runtime() or {}
-    detail = f"pid {facts.get('pid')} at {facts.get('url')}" if running else f"nothing runs on {data.path}"
     ok = running or settings.database_url is not None
+    elsewhere = "; with a database of one's own, processes may run elsewhere" if ok else ""
+    detail = f"pid {facts.get('pid')} at {facts.get('url')}" if running else f"nothing on {data.path}{elsewhere}"
     return step(
         "installation", "Planetwire runs", detail, [] if ok else [Finding("installation_down", "no process holds it")]
     )
@@ -59,6 +65,8 @@ def _path(settings: Settings, url: str, token: str | None, *, canary: bool) -> l
     try:
         return asyncio.run(examine_path(database_of(settings), url, token, canary=canary))
     except PlanetwireError as error:
+        if error.code == "schema_behind":
+            return [step("database", "The schema is this version's", "", [Finding("schema_behind", error.message)])]
         return [step("database", "PostgreSQL answers", "", [Finding("database_down", error.message)])]
 
 
@@ -76,8 +84,14 @@ def _http(url: str, token: str | None, name: str, title: str, path: str, code: s
     except urllib.error.HTTPError as error:
         text = error.read().decode(errors="replace")[:300]
         return step(name, title, "", [Finding(code, f"{path} {error.code}: {text}")])
-    except (OSError, TimeoutError) as error:
-        return step(name, title, "", [Finding(code, f"{path}: {error}")])
+    except OSError as error:
+        return step(name, title, "", [Finding(code, f"{url}{path} does not answer: {_reason(error)}")])
+
+
+def _reason(error: OSError) -> str:
+    """The system's word for it, without the wrapping of the one who asked."""
+    cause = error.reason if isinstance(error, urllib.error.URLError) else error
+    return cause.strerror if isinstance(cause, OSError) and cause.strerror else str(cause)
 
 
 def healthy(steps: Sequence[Json]) -> bool:

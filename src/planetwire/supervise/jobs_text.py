@@ -22,6 +22,7 @@ UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 NARROWEST, USUAL = 80, 140
 FREE = Standing()
 COUNTED_MAX = 10_000
+WIDEST = {"sample": 48, "source": 28, "code": 28}  # one long name must not take the last column's place
 
 
 def span(seconds: float) -> str:
@@ -145,8 +146,8 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         table.add_column(
             column,
             no_wrap=not wide,
-            overflow="fold",
-            max_width=48 if column == "sample" else None,
+            overflow="fold" if wide else "ellipsis",
+            max_width=WIDEST.get(column),
             justify="right" if column in ("id", "records", "attempts") else "left",
         )
     for row in rows:
