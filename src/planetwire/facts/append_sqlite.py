@@ -16,17 +16,17 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
-from planetwire.facts.known_sqlite import CityStates, Held
-from planetwire.facts.observation_group import Group, grouped, keyed
-from planetwire.facts.observation_wire import SCHEMA_TYPE, SCHEMA_VERSION, Key, obs_time_text, stamp, time_of
+from planetwire.facts.known_sqlite import CityStates, Held, View
+from planetwire.facts.observation_group import Group, grouped, keyed, newest
+from planetwire.facts.observation_wire import SCHEMA_TYPE, SCHEMA_VERSION, obs_time_text, stamp, time_of
 from planetwire.facts.recent_sqlite import add, settle
+from planetwire.facts.rows_sqlite import insert
 from planetwire.model import Appended, LogEvent, ObservationPatch
 from planetwire.sql import queries_beside
 
 Q = queries_beside(__file__)
 
-Place = tuple[str, int, str, str]
-"""City, time, series, source: the key of a reading's row."""
+NO_CONTENT = (0, b"")  # no revision is 0
 
 
 class Appender:
@@ -38,56 +38,58 @@ class Appender:
     def append(self, connection: sqlite3.Connection, epoch: str, patches: Sequence[ObservationPatch]) -> list[Appended]:
         """One `Appended` a patch, in order."""
         named = keyed(patches)
-        head, known, held = self._states.look(connection, named)
+        view = self._states.look(connection, named)
         now_ms = max(patch.ts_ms for patch in patches)
-        group = grouped(named, known, head, epoch, now_ms)
+        group = grouped(named, view.known, view.head, epoch, now_ms)
         if group.events:
-            _write(connection, group, held, now_ms, rising=self._states.note(group))
+            _write(connection, group, view, now_ms, rising=self._states.note(group))
             self._states.wrote(group)
         return group.appended
 
 
-def _write(connection: sqlite3.Connection, group: Group, held: Held, now_ms: int, *, rising: bool) -> None:
-    connection.executemany(Q.add_event, map(_event, group.events))
+def _write(connection: sqlite3.Connection, group: Group, view: View, now_ms: int, *, rising: bool) -> None:
+    insert(connection, Q.add_event, [_event(event, patch) for event, patch in group.events])
     if group.forgotten:
         connection.executemany(Q.forget, group.forgotten)
-    kept = _kept(group)
-    hashes = {place: key[4] for key, place in kept.items()}
-    if held or len(kept) < len(group.keys):
-        connection.executemany(Q.add_key, _apart(group, held, kept, now_ms))
-    rows = ((*reading, hashes.get(place)) for place, reading in group.readings.items())
+    rows, kept = _rows(group)
+    if view.held or kept < len(group.keys):
+        connection.executemany(Q.add_key, _apart(group, view.held, now_ms))
     if rising:
-        add(connection, rows)
+        add(connection, view.recent, rows)
     else:
         settle(connection)
         connection.executemany(Q.put_reading, [(*row[:7], row[9]) for row in rows])
-        connection.executemany(Q.put_latest, group.latest.values())
+        connection.executemany(Q.put_latest, newest(group.readings.values()))
 
 
-def _kept(group: Group) -> dict[Key, Place]:
-    """The keys that their reading's row holds."""
-    kept: dict[Key, Place] = {}
-    for key, revision in group.keys.items():
-        place = (key[0], key[3], key[2], key[1])
-        reading = group.readings.get(place)
-        if reading is not None and reading.revision == revision:
-            kept[key] = place
-    return kept
+def _rows(group: Group) -> tuple[list[tuple[object, ...]], int]:
+    """Each reading with its content's hash, and how many have one: those that a patch gave as its own, with a time."""
+    contents = {(key[0], key[3], key[2], key[1]): (revision, key[4]) for key, revision in group.keys.items()}
+    rows: list[tuple[object, ...]] = []
+    kept = 0
+    for place, reading in group.readings.items():
+        revision, content = contents.get(place, NO_CONTENT)
+        if revision == reading.revision:
+            rows.append((*reading, content))
+            kept += 1
+        else:
+            rows.append((*reading, None))
+    return rows, kept
 
 
-def _apart(group: Group, held: Held, kept: dict[Key, Place], now_ms: int) -> Iterator[tuple[object, ...]]:
-    """The other keys, and those that were in rows that are written over."""
+def _apart(group: Group, held: Held, now_ms: int) -> Iterator[tuple[object, ...]]:
+    """The keys that no row holds, and those of rows that are written over."""
     for slot, (content, revision) in held.items():
         city, source, series, at = slot
         if (city, at, series, source) in group.readings:
             yield (*slot, content, revision, now_ms)
     for key, revision in group.keys.items():
-        if key not in kept:
+        reading = group.readings.get((key[0], key[3], key[2], key[1]))
+        if reading is None or reading.revision != revision:
             yield (*key, revision, now_ms)
 
 
-def _event(pair: tuple[LogEvent, ObservationPatch]) -> tuple[object, ...]:
-    event, patch = pair
+def _event(event: LogEvent, patch: ObservationPatch) -> tuple[object, ...]:
     return (
         event.revision, SCHEMA_TYPE, SCHEMA_VERSION, patch.city, patch.source, obs_time_text(patch),
         event.body, _created_at(patch.ts_ms), event.prev_revision,

@@ -7,7 +7,7 @@ values (?, ?, ?, ?, ?, ?, ?)
 on conflict do update set revision = excluded.revision, accepted_ms = excluded.accepted_ms;
 
 -- name: add_event
-insert into observation_patch_events
+insert or fail into observation_patch_events
     (revision, schema_type, schema_version, city, source, obs_time, payload_json, created_at, prev_revision)
 values (?, ?, ?, ?, ?, ?, cast(? as text), ?, ?);
 

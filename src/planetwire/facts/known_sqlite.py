@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import orjson
 
@@ -31,6 +32,17 @@ Held = dict[Slot, tuple[bytes, int]]
 """Content and revision that a reading's own row keeps as its key."""
 
 
+class View(NamedTuple):
+    """Of the file as a group meets it."""
+
+    head: int
+    recent: int
+    """Readings not yet moved."""
+    known: Known
+    held: Held
+    """Rows that may be written over."""
+
+
 class CityStates:
     """As one connection sees the file at one head."""
 
@@ -41,12 +53,15 @@ class CityStates:
         self._newest: dict[Curve, int] = {}
         self._headline: dict[str, int] = {}
 
-    def look(self, connection: sqlite3.Connection, patches: Sequence[Named]) -> tuple[int, Known, Held]:
-        """The head, what is known of these patches, and which rows they meet."""
-        head: int = connection.execute(Q.head).fetchone()[0]
+    def look(self, connection: sqlite3.Connection, patches: Sequence[Named]) -> View:
+        """What is known of these patches, and which rows they meet."""
+        head, recent = connection.execute(Q.head).fetchone()
         self._check(connection, head)
         self._load(connection, {patch.city for _, patch in patches} - self._previous.keys())
         meeting = [each for each in patches if self._may_meet_a_row(each)]
+        if meeting:
+            settle(connection)
+            recent = 0
         held = _held(connection, meeting)
         keys: dict[Key, tuple[int, int]] = {
             (*slot, content): (revision, 0) for slot, (content, revision) in held.items()
@@ -54,7 +69,7 @@ class CityStates:
         for slot in slots(key for key, _ in (*meeting, *filter(_has_no_row, patches))):
             for content, revision, accepted_ms in connection.execute(Q.keys, slot):
                 keys[*slot, content] = (revision, accepted_ms)
-        return head, Known(keys, self._previous, self._headline), held
+        return View(head, recent, Known(keys, self._previous, self._headline), held)
 
     def _check(self, connection: sqlite3.Connection, head: int) -> None:
         """Another's commit changes the version; our rollback leaves a head below the one that we went on from."""
@@ -106,8 +121,6 @@ def _has_no_row(named: Named) -> bool:
 
 def _held(connection: sqlite3.Connection, patches: Sequence[Named]) -> Held:
     held: Held = {}
-    if patches:
-        settle(connection)
     for (city, source, series, at, _), patch in patches:
         slot = (city, source, series, at or patch.ts_ms)
         found = connection.execute(Q.held, slot).fetchone()

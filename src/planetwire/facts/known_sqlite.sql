@@ -1,5 +1,7 @@
 -- name: head
-select coalesce(max(seq), 0) from sqlite_sequence where name = 'observation_patch_events';
+select coalesce(max(seq), 0), (select coalesce(max(id), 0) from observation_recent)
+from sqlite_sequence
+where name = 'observation_patch_events';
 
 -- name: data_version
 pragma data_version;

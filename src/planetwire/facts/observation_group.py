@@ -55,7 +55,7 @@ class Group:
     keys: dict[Key, int] = field(default_factory=dict)
     forgotten: set[Slot] = field(default_factory=set)
     readings: dict[tuple[str, int, str, str], Reading] = field(default_factory=dict)
-    latest: dict[tuple[str, str, str], Reading] = field(default_factory=dict)
+    """By city, time, series, source."""
 
 
 def slots(keys: Iterable[Key]) -> list[Slot]:
@@ -68,34 +68,54 @@ def keyed(patches: Iterable[ObservationPatch]) -> list[tuple[Key, ObservationPat
     return [(key_of(patch), patch) for patch in patches]
 
 
+def newest(readings: Iterable[Reading]) -> list[Reading]:
+    """The newest of each curve."""
+    found: dict[tuple[str, str, str], Reading] = {}
+    for reading in readings:
+        curve = (reading.city, reading.series_key, reading.source)
+        if curve not in found or reading.obs_time_ms > found[curve].obs_time_ms:
+            found[curve] = reading
+    return list(found.values())
+
+
 def grouped(patches: Sequence[tuple[Key, ObservationPatch]], known: Known, head: int, epoch: str, now_ms: int) -> Group:
     """The patches, accepted now, after `head`."""
-    group, keys = Group(), dict(known.keys)
+    group = Group()
     previous, newest_ms = dict(known.previous), dict(known.newest_ms)
     for key, patch in patches:
-        found = keys.get(key)
-        if found is not None and (patch.obs_time is not None or now_ms - found[1] <= UNTIMED_RETRY_MS):
-            group.appended.append(Appended(found[0], True, None))
+        revision = _accepted(group, known, key, now_ms)
+        if revision is not None:
+            group.appended.append(Appended(revision, True, None))
             continue
-        if patch.obs_time is None:
-            _forget(group, keys, key[:4])
+        if not key[3]:
+            _forget(group, key[:4])
         head += 1
         at, before = key[3] or patch.ts_ms, previous.get(patch.city, 0)
         body = wire_body(patch, head, before, epoch, is_latest=_is_latest(patch, at, newest_ms))
         event = LogEvent(f"city:{patch.city}", head, before, body)
-        keys[key], group.keys[key], previous[patch.city] = (head, now_ms), head, head
+        group.keys[key] = previous[patch.city] = head
         group.events.append((event, patch))
         group.appended.append(Appended(head, False, event))
         _read(group, patch, at, head)
     return group
 
 
-def _forget(group: Group, keys: dict[Key, tuple[int, int]], slot: Slot) -> None:
+def _accepted(group: Group, known: Known, key: Key, now_ms: int) -> int | None:
+    """The revision of the patch that this one repeats."""
+    if key in group.keys:
+        return group.keys[key]
+    found = known.keys.get(key)
+    if found is None or key[:4] in group.forgotten or (not key[3] and now_ms - found[1] > UNTIMED_RETRY_MS):
+        return None
+    return found[0]
+
+
+def _forget(group: Group, slot: Slot) -> None:
     """Of readings without a time only the last content is known, so that a value that comes back is news."""
+    if slot in group.forgotten:
+        for key in [key for key in group.keys if key[:4] == slot]:
+            del group.keys[key]
     group.forgotten.add(slot)
-    for key in [key for key in keys if key[:4] == slot]:
-        del keys[key]
-        group.keys.pop(key, None)
 
 
 def _is_latest(patch: ObservationPatch, at: int, newest_ms: dict[str, int]) -> bool:
@@ -108,12 +128,9 @@ def _is_latest(patch: ObservationPatch, at: int, newest_ms: dict[str, int]) -> b
 
 
 def _read(group: Group, patch: ObservationPatch, at: int, revision: int) -> None:
-    city, source, payload, latest = patch.city, patch.source, patch.payload, group.latest
+    city, source, payload = patch.city, patch.source, patch.payload
     code, label = payload.get("station_code"), payload.get("station_label")
     for series_key, temp_c in patch.points:
         high = payload.get("max_so_far") if series_key == payload["series_key"] else None
         reading = Reading(city, series_key, source, at, temp_c, high, revision, code, label)
         group.readings[city, at, series_key, source] = reading
-        newest = latest.get((city, series_key, source))
-        if newest is None or at >= newest.obs_time_ms:
-            latest[city, series_key, source] = reading

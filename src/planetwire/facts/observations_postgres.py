@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from planetwire.errors import BackendError, LogWriteFailed
-from planetwire.facts.observation_group import Group, Known, grouped, keyed, slots
+from planetwire.facts.observation_group import Group, Known, grouped, keyed, newest, slots
 from planetwire.facts.observation_wire import (
     SCHEMA_TYPE,
     SCHEMA_VERSION,
@@ -229,7 +229,7 @@ def _values(group: Group, now: datetime) -> tuple[Any, ...]:
     keys = [_slot(key) | {"content": key[4].hex(), "revision": revision} for key, revision in group.keys.items()]
     forgotten = [_slot(slot) for slot in sorted(group.forgotten)]
     readings = [reading._asdict() for reading in group.readings.values()]
-    latest = [reading._asdict() for reading in group.latest.values()]
+    latest = [reading._asdict() for reading in newest(group.readings.values())]
     kind = (SCHEMA_TYPE, SCHEMA_VERSION)
     return events, keys, forgotten, readings, latest, stamp(now), *kind, ms_of(now), events[-1]["revision"]
 

@@ -6,8 +6,9 @@ Invariant: of each curve, whatever is here is newer than whatever is in `observa
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Sequence
 
+from planetwire.facts.rows_sqlite import insert
 from planetwire.sql import queries_beside
 
 Q = queries_beside(__file__)
@@ -15,10 +16,10 @@ Q = queries_beside(__file__)
 MOVE_AT = 500  # readings: a move is then a millisecond or two, and a curve is read with few rows beside it
 
 
-def add(connection: sqlite3.Connection, rows: Iterable[tuple[object, ...]]) -> None:
-    """Append readings with their content's hash; when they are many, move all."""
-    connection.executemany(Q.add, rows)
-    if connection.execute(Q.size).fetchone()[0] >= MOVE_AT:
+def add(connection: sqlite3.Connection, size: int, rows: Sequence[tuple[object, ...]]) -> None:
+    """Append readings with their content's hash to so many; when they are many, move all."""
+    insert(connection, Q.add, rows)
+    if size + len(rows) >= MOVE_AT:
         _move(connection)
 
 

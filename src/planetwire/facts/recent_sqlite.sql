@@ -2,7 +2,7 @@
 select coalesce(max(id), 0) from observation_recent;
 
 -- name: add
-insert into observation_recent
+insert or fail into observation_recent
     (city, series_key, source, obs_time_ms, temp_c, max_so_far_c, revision, station_code, station_label, content_hash)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
@@ -11,11 +11,7 @@ insert into observation_history
     (city, series_key, source, obs_time_ms, temp_c, max_so_far_c, revision, content_hash)
 select city, series_key, source, obs_time_ms, temp_c, max_so_far_c, revision, content_hash
 from observation_recent
-where true
-order by city, obs_time_ms, series_key, source
-on conflict do update set
-    temp_c = excluded.temp_c, max_so_far_c = excluded.max_so_far_c, revision = excluded.revision,
-    content_hash = excluded.content_hash;
+order by id;
 
 -- name: move_latest
 insert into observation_latest
