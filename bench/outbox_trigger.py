@@ -1,7 +1,7 @@
 """What the outbox costs a writer: its triggers on writes of 10,000 rows, and the doorbell on many small commits.
 
-Writes of 10,000 rows are judged by the server's CPU time: by the clock single pairs differ by a fifth on an idle machine,
-and the waiting for the disk that is left out is the same with triggers and without.
+Writes of 10,000 rows are judged by the server's CPU time: by the clock single pairs differ by a fifth on an idle
+machine, and the waiting for the disk that is left out is the same with triggers and without.
 
 Small commits are driven by pgbench, whose own cost is small, into the running product: its relay reads the outbox all
 the while. Three kinds of wake-up take turns in one run: none at all, ours, and a plain NOTIFY in every transaction.
