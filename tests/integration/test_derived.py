@@ -225,6 +225,10 @@ async def test_changes_of_interactables_carry_the_ids_of_up_to_500_rows(pg_pool:
     ((_, count, ids),) = await told(add + " from generate_series(1000, 1499) n")
     assert (count, len(ids)) == (500, 500)
     assert await told(add + " from generate_series(2000, 2500) n") == [("INSERT", 501, None)]
+    assert await told("update earth_interactables set title = 'y'") == [("UPDATE", 1002, None)]
+    await told("update earth_interactables set source = 't' where fact_key::int between 1000 and 1009")
+    both = await told("update earth_interactables set title = 'z'")
+    assert sorted((count, len(ids or ())) for _, count, ids in both) == [(10, 10), (992, 0)]
     assert await told("truncate earth_interactables") == [("DELETE", 1002, None)]
 
 

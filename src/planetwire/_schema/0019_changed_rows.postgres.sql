@@ -18,14 +18,30 @@ language sql stable set search_path = pg_catalog, pg_temp as $$
 $$;
 
 -- As before, but for statements of 1,000 rows and more: if the telling column differs in all of them, and no row got
--- another id or source, all are counted without a look at the rest of them.
+-- another id or source, all are counted without a look at the rest of them. Not where ids are to be told: up to 500 rows
+-- of earth_interactables a source.
 create or replace function planet_note_update() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     telling text;
     noted bigint := 0;
 begin
-    if tg_argv[0] = 'earth_interactables' then
+    if exists (select from new_rows offset 999) then
+        execute public.planet_telling_query(tg_relid) into telling;
+    end if;
+    if telling is not null then
+        execute format(
+            'insert into public.earth_data_change_events (table_name, operation, source, records_processed)'
+            ' with counted as ('
+            ' select n.source, count(*) as n,'
+            ' count(*) filter (where o.%1$I is distinct from n.%1$I and o.source = n.source) as told'
+            ' from old_rows o full join new_rows n on n.id = o.id group by n.source)'
+            ' select $1, ''UPDATE'', source, n from counted'
+            ' where (select bool_and(told = n and n > $2) from counted)', telling)
+            using tg_argv[0], case tg_argv[0] when 'earth_interactables' then 500 else 0 end;
+        get diagnostics noted = row_count;
+    end if;
+    if noted = 0 and tg_argv[0] = 'earth_interactables' then
         insert into public.earth_data_change_events (table_name, operation, source, records_processed, row_ids)
         with changed as (
             select o.id::text as old_id, n.id::text as new_id, o.source as old_source, n.source as new_source
@@ -48,39 +64,21 @@ begin
         from counted
         order by counted.operation; -- an id that came back later wins over its removal
         get diagnostics noted = row_count;
-    else
-        if exists (select from new_rows offset 999) then
-            execute public.planet_telling_query(tg_relid) into telling;
-        end if;
-        if telling is not null then
-            execute format(
-                'insert into public.earth_data_change_events (table_name, operation, source, records_processed)'
-                ' with counted as ('
-                ' select n.source, count(*) as n,'
-                ' count(*) filter (where o.%1$I is distinct from n.%1$I and o.source = n.source) as told'
-                ' from old_rows o full join new_rows n on n.id = o.id group by n.source)'
-                ' select $1, ''UPDATE'', source, n from counted'
-                ' where (select bool_and(told = n) from counted)', telling)
-                using tg_argv[0];
-            get diagnostics noted = row_count;
-        end if;
-        if noted = 0 then
-            insert into public.earth_data_change_events (table_name, operation, source, records_processed)
-            with changed as (
-                select o.source as old_source, n.source as new_source
-                from old_rows o full join new_rows n on n.id = o.id
-                where o.id is null or n.id is null or o *<> n
-            )
-            select tg_argv[0], 'UPDATE', touched.source, count(*)
-            from (
-                select old_source as source from changed where old_source is not null
-                union all
-                select new_source from changed
-                where new_source is distinct from old_source and new_source is not null
-            ) touched
-            group by touched.source;
-            get diagnostics noted = row_count;
-        end if;
+    elsif noted = 0 then
+        insert into public.earth_data_change_events (table_name, operation, source, records_processed)
+        with changed as (
+            select o.source as old_source, n.source as new_source
+            from old_rows o full join new_rows n on n.id = o.id
+            where o.id is null or n.id is null or o *<> n
+        )
+        select tg_argv[0], 'UPDATE', touched.source, count(*)
+        from (
+            select old_source as source from changed where old_source is not null
+            union all
+            select new_source from changed where new_source is distinct from old_source and new_source is not null
+        ) touched
+        group by touched.source;
+        get diagnostics noted = row_count;
     end if;
     if noted > 0 then
         perform public.planet_ring('planet_earth_data_changes');
