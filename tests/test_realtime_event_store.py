@@ -322,6 +322,15 @@ async def test_writes_trigger_the_cleanup_at_low_frequency(observations: Observa
     assert await observations.rows("select city from observation_patch_events") == [("tokyo",)]
 
 
+async def test_within_a_minute_a_write_cleans_nothing_up(observations: Observations) -> None:
+    """S130, F18."""
+    await observations.put("seoul", 20.0)
+    observations.clock._now += WINDOW * 2  # the calendar moves on, the minute does not
+    await observations.put("tokyo", 1.0)
+    await observations.store.aclose()  # would wait for a cleanup
+    assert await observations.rows("select count(*) from observation_patch_events") == [(2,)]
+
+
 async def test_five_hundred_writes_trigger_the_cleanup_at_once(observations: Observations) -> None:
     """S130, Q7: also when no minute has passed, and not before."""
     await observations.put("seoul", 20.0)

@@ -170,3 +170,27 @@ def test_reader_that_pauses_comes_back_without_a_hole(run: Run) -> None:
             assert live.hub.lagged >= 5
 
     run(scenario())
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+async def test_the_heartbeat_of_a_reader_that_lags_names_what_it_was_sent(carrier: str) -> None:
+    """F36: not how far the server is, or what still waits for it would count as known."""
+    async with live_server(carrier, **options()) as live:
+        client = await SseClient.connect(live.port, "/api/events?cities=c1", rcvbuf=BUFFER)
+        await client.until("connected")
+        while not live.hub.lagging:
+            live.publish("c1", type=PATCH, pad=PADDING * 8)
+            await asyncio.sleep(0)
+        live.publish(*["c1"] * 500, type=PATCH, pad=PADDING)
+        await live.sse.beat()
+        known, told = 0, []
+        while known < live.hub.head:
+            frame = await client.frame()
+            assert frame is not None
+            if frame["type"] == PATCH:
+                known = frame["revision"]
+            else:
+                told.append((frame["type"], frame["cursor"], known))
+        (kind, cursor, before) = told[0]
+        assert (len(told), kind, cursor) == (1, "heartbeat", f"{live.log.epoch}-{before}")
+        assert before < live.hub.head

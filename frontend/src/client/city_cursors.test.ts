@@ -90,6 +90,11 @@ describe("positions", () => {
     cursors.heartbeat(60, ["a"]);
     expect(cursors.since(["a"])?.revision).toBe(40);
     expect(cursors.snapshot("a", EPOCH, 46)).toMatchObject({ take: true, enough: true });
+    // A server that does not tell how far the city was: 41 to 50 may be missing.
+    const untold = known("a", 40);
+    untold.join(EPOCH, 50, null, new Map(), ["a"]);
+    untold.heartbeat(60, ["a"]);
+    expect(untold.since(["a"])?.revision).toBe(40);
   });
 
   it("owe nothing to a stream that was left: the next one begins where they are", () => {
