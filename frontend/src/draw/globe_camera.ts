@@ -26,6 +26,11 @@ export function homeLongitude_deg(timezoneOffset_min: number): number {
   return Math.max(-180, Math.min(180, -timezoneOffset_min / 4));
 }
 
+/** A flight takes no time for those who asked for less motion: they are there at once. */
+function seconds(usual: number): number {
+  return window.matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : usual;
+}
+
 export function createCamera(scene: Scene, canvas: HTMLCanvasElement): GlobeCamera {
   const { camera } = scene;
 
@@ -68,7 +73,7 @@ export function createCamera(scene: Scene, canvas: HTMLCanvasElement): GlobeCame
 
   function home(animated: boolean): void {
     const destination = homePlace();
-    if (animated) camera.flyTo({ destination, duration: 0.7 });
+    if (animated) camera.flyTo({ destination, duration: seconds(0.7) });
     else camera.setView({ destination });
     scene.requestRender();
   }
@@ -83,7 +88,7 @@ export function createCamera(scene: Scene, canvas: HTMLCanvasElement): GlobeCame
   function fly(lat: number, lon: number, altitude_m: number): void {
     const height = Math.min(FLY_MOST_M, Math.max(FLY_LEAST_M, altitude_m * 1.4 + 2_000_000));
     const destination = Cartesian3.fromDegrees(lon, Math.max(-85, lat - below_deg(height - altitude_m)), height);
-    camera.flyTo({ destination, duration: 0.9 });
+    camera.flyTo({ destination, duration: seconds(0.9) });
     scene.requestRender();
   }
 

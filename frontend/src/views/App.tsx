@@ -1,5 +1,5 @@
 /** The frame: top bar, banners, the page of the address, toasts, the sign-in dialog. */
-import { type ComponentType, lazy, Suspense, useEffect, useMemo, useState } from "react";
+import { type ComponentType, lazy, type RefObject, Suspense, useEffect, useMemo, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import { Toaster } from "sonner";
 import { Link, Redirect, Route, Switch } from "wouter";
@@ -35,6 +35,10 @@ function Banners() {
 function HalfPage({ half, page: Page }: { half: Half; page: ComponentType }) {
   const { t } = useTranslation("common");
   const { halves } = useSession();
+  const name = t(`nav.${half}`);
+  useEffect(() => {
+    document.title = `${name} · ${t("app.name")}`;
+  }, [name, t]);
   if (halves.includes(half)) return <Page />;
   const other: Half = half === "earth" ? "terminal" : "earth";
   return (
@@ -100,6 +104,16 @@ function Toasts() {
   );
 }
 
+/** Shown while it has the keyboard: past the bar, to the page itself. */
+function SkipLink({ page }: { page: RefObject<HTMLElement | null> }) {
+  const { t } = useTranslation("common");
+  return (
+    <button type="button" className="button skip" onClick={() => page.current?.focus()}>
+      {t("app.skip")}
+    </button>
+  );
+}
+
 function CodeNotice() {
   const { t } = useTranslation("common");
   const { code_refused } = useSession();
@@ -112,13 +126,15 @@ function CodeNotice() {
 export function App({ session }: { session: Session }) {
   const { t } = useTranslation("common");
   const [asking, setAsking] = useState(false);
+  const page = useRef<HTMLElement>(null);
   const access = useMemo(() => ({ session, openSignIn: () => setAsking(true) }), [session]);
   return (
     <SessionContext.Provider value={access}>
       <div className="shell">
+        <SkipLink page={page} />
         <TopBar />
         <Banners />
-        <main className="page" aria-label={t("app.name")}>
+        <main ref={page} className="page" tabIndex={-1} aria-label={t("app.name")}>
           <PageBoundary>
             <Routes />
           </PageBoundary>
