@@ -2,76 +2,75 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
+import signal
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
-import asyncpg
 import pytest
-from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage
-from websockets.sync.client import connect
 
+from cable import Cable
 from fix_installation import NO_FEEDS, Installation, wait_for
+from ledger_tools import until
+from planetwire.finding import first_broken
+from planetwire.supervise.embedded_postgres import EmbeddedPostgres
+from steadfast import ADD, Browser, write
+from web_processes import web_processes
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = pytest.mark.timeout(300)
 
 WITHIN_S = 15.0
-ADD = "insert into collected_data (source, external_key, kind) values ('usgs_quakes', 'k{}', 'k')"
-AWAY = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
-DROPPED = (OSError, ConnectionClosed, InvalidHandshake, InvalidMessage, TimeoutError)
+HELD = "select leader_expires_at > clock_timestamp() from earth_log_head"
+WAITING = "select count(*) from earth_data_change_events where consumed_at is null"
 
 
-class Browser:
-    """A socket that comes back with the cursor it has, and adds up what it heard of."""
-
-    def __init__(self, url: str, cursor: str) -> None:
-        self.url = f"{url.replace('http', 'ws', 1)}/ws"
-        self.cursor = cursor
-        self.covered = 0
-        self.revisions: list[int] = []
-
-    def until(self, changes: int, deadline: float) -> None:
-        """Until so many changes were heard of; reconnects as often as needed."""
-        while self.covered < changes:
-            assert time.monotonic() < deadline, f"{self.covered} of {changes} changes heard of"
-            try:
-                self._listen(changes, deadline)
-            except DROPPED:
-                time.sleep(0.1)
-
-    def _listen(self, changes: int, deadline: float) -> None:
-        with connect(self.url, proxy=None, open_timeout=2) as socket:
-            socket.send(json.dumps({"subscribe": ["earth_updates"], "since": {"earth_updates": self.cursor}}))
-            while self.covered < changes:
-                frame = json.loads(socket.recv(max(0.0, deadline - time.monotonic())))
-                assert frame.get("type") != "resync_required", frame
-                if frame.get("channel") == "earth_updates":
-                    self.cursor = f"{frame['epoch']}-{frame['revision']}"
-                    self.revisions.append(frame["revision"])
-                    self.covered += frame["data"]["merged_count"]
+def examined(**environment: str) -> tuple[str | None, set[str]]:
+    """What `planetwire doctor` names first, and all codes that it found."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("PLANETWIRE_")} | environment
+    words = [sys.executable, "-m", "planetwire", "doctor", "--json"]
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=90, check=False)
+    assert done.stdout, done.stderr
+    steps = json.loads(done.stdout)
+    broken = first_broken(steps)
+    assert (done.returncode == 0) == (broken is None)
+    return broken and broken["step"], {finding["code"] for step in steps for finding in step["findings"]}
 
 
-def write(made: Installation, number: int, deadline: float) -> None:
-    """As a program that tries again until its commit was acknowledged."""
-    while True:
-        try:
-            made.execute(ADD.format(number) + " on conflict do nothing")
-        except AWAY:
-            assert time.monotonic() < deadline, "the database did not come back"
-            time.sleep(0.1)
-        else:
-            return
+@contextmanager
+def left_broken(made: Installation, victim: str) -> Iterator[None]:
+    """One child is killed, and nobody restarts it until the block ends."""
+    assert made.process is not None
+    os.kill(made.process.pid, signal.SIGSTOP)
+    try:
+        made.kill(victim)
+        yield
+    finally:
+        os.kill(made.process.pid, signal.SIGCONT)
+
+
+def opened(made: Installation) -> Browser:
+    """A browser that has heard of the first change."""
+    wait_for(lambda: made.try_value("select leader_holder from earth_log_head"), within_s=30, what="a leader")
+    made.execute(ADD.format(0))
+    wait_for(lambda: made.value("select count(*) from earth_broadcasts"), within_s=30, what="the first event")
+    browser = Browser(made.url, f"{made.value('select epoch from earth_log_head')}-0")
+    browser.until(1, time.monotonic() + WITHIN_S)
+    return browser
 
 
 @pytest.mark.parametrize("victim", ["postgres", "web"])
 def test_changes_go_on_within_seconds_of_a_kill(installation: Callable[..., Installation], victim: str) -> None:
     """S32, Q22, Q23: the leader lives in the web process; what was committed meanwhile is heard of too."""
     made = installation("up", "--only", "earth", **NO_FEEDS)
-    wait_for(lambda: made.try_value("select leader_holder from earth_log_head"), within_s=30, what="a leader")
-    made.execute(ADD.format(0))
-    wait_for(lambda: made.value("select count(*) from earth_broadcasts"), within_s=30, what="the first event")
-    browser = Browser(made.url, f"{made.value('select epoch from earth_log_head')}-0")
-    browser.until(1, time.monotonic() + WITHIN_S)
+    browser = opened(made)
     killed = time.monotonic()
     deadline = killed + WITHIN_S
     made.kill(victim)
@@ -79,4 +78,78 @@ def test_changes_go_on_within_seconds_of_a_kill(installation: Callable[..., Inst
     browser.until(2, deadline)
     print(f"{victim}: {time.monotonic() - killed:.1f} s from the kill to the frame")
     assert browser.revisions == list(range(1, len(browser.revisions) + 1))
-    assert made.value("select count(*) from earth_data_change_events where consumed_at is null") == 0
+    assert made.value(WAITING) == 0
+
+
+def test_the_doctor_names_a_killed_database_while_it_is_down(installation: Callable[..., Installation]) -> None:
+    """S88."""
+    made = installation("up", "--only", "earth", **NO_FEEDS)
+    browser = opened(made)
+    here = {"PLANETWIRE_DATA_DIR": str(made.data_dir)}
+    with left_broken(made, "postgres"):
+        broken, codes = examined(**here)
+        assert broken == "database" and "database_down" in codes, codes
+    deadline = time.monotonic() + WITHIN_S
+    write(made, 1, deadline)
+    browser.until(2, deadline)
+    wait_for(lambda: examined(**here)[0] is None, within_s=60, what="nothing is broken any more")
+
+
+def test_the_doctor_names_a_killed_leader_while_there_is_none(installation: Callable[..., Installation]) -> None:
+    """S88: at first by what it leaves undone, once its term is over by name. What was written meanwhile arrives."""
+    made = installation("up", "--only", "earth", **NO_FEEDS)
+    browser = opened(made)
+    here = {"PLANETWIRE_DATA_DIR": str(made.data_dir)}
+    with left_broken(made, "web"):
+        made.execute(ADD.format(1))
+        wait_for(lambda: not made.value(HELD), within_s=30, what="the term is over")
+        broken, codes = examined(**here)
+        assert broken == "listener" and {"relay_absent", "canary_unpublished", "websocket_down"} <= codes, codes
+    browser.until(2, time.monotonic() + WITHIN_S)
+    wait_for(lambda: examined(**here)[0] is None, within_s=60, what="nothing is broken any more")
+    assert made.value(WAITING) == 0
+
+
+async def test_the_doctor_names_a_listener_in_a_black_hole_and_changes_arrive_all_the_while(
+    pg_cluster: EmbeddedPostgres, pg_dsn: str, pg_pool: Any, tmp_path: Path
+) -> None:
+    """S11, S88: nothing rings, so the outbox and the log are looked at; what is named is the listener alone."""
+    with Cable(f"unix:{pg_cluster.socket_dir}/.s.PGSQL.5432") as cable:
+        direct = f"postgresql://planetwire@127.0.0.1:{cable.port}{urlsplit(pg_dsn).path}"
+        async with web_processes(tmp_path) as web:
+            (process,) = await web.serve({"database_direct_url": direct}, database_url=pg_dsn, halves="earth")
+            await process.said("earth.db_changes.connected")
+            await pg_pool.execute(ADD.format(0))
+            await until(lambda: _some(pg_pool))
+            browser = Browser(process.url, f"{await pg_pool.fetchval('select epoch from earth_log_head')}-0")
+            await asyncio.to_thread(browser.until, 1, time.monotonic() + WITHIN_S)
+            cable.swallow()
+            await pg_pool.execute(ADD.format(1))
+            await asyncio.to_thread(browser.until, 2, time.monotonic() + WITHIN_S)
+            here = {
+                "PLANETWIRE_DATA_DIR": str(tmp_path),
+                "PLANETWIRE_DATABASE_URL": pg_dsn,
+                "PLANETWIRE_HALVES": "earth",
+            }
+            here["PLANETWIRE_PORT"] = str(process.port)
+
+            async def is_named() -> bool:
+                broken, codes = await asyncio.to_thread(lambda: examined(**here))
+                return broken == "listener" and "listener_silent" in codes
+
+            await until(is_named, 60)
+            await pg_pool.execute(ADD.format(2))
+            await asyncio.to_thread(browser.until, 3, time.monotonic() + WITHIN_S)
+            cable.heal()
+            cable.unplug()  # as keepalives end, after a minute, what the server still has
+            cable.plug_in()
+
+            async def is_well() -> bool:
+                return (await asyncio.to_thread(lambda: examined(**here)))[0] is None
+
+            await until(is_well, 90)
+            assert browser.revisions == [1, 2, 3] and await pg_pool.fetchval(WAITING) == 0
+
+
+async def _some(pool: Any) -> bool:
+    return bool(await pool.fetchval("select count(*) from earth_broadcasts"))
