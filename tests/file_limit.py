@@ -3,8 +3,20 @@
 from __future__ import annotations
 
 import resource
+import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+
+MX_FRAME = 16  # where the index of a SQLite file's write-ahead log says how many frames that holds
+HEADER_BYTES, FRAME_BYTES = 32, 24 + 4_096
+
+
+def journal_end(path: Path) -> int:
+    """Up to where the write-ahead log of a SQLite file is written; the file itself is longer from the start."""
+    index = path.with_name(f"{path.name}-shm").read_bytes()
+    frames: int = struct.unpack_from("=I", index, MX_FRAME)[0]
+    return HEADER_BYTES + frames * FRAME_BYTES
 
 
 @contextmanager

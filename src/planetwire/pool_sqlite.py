@@ -6,6 +6,7 @@ Writing has one owner, `facts/observations_sqlite.py`; whoever reads has connect
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import sqlite3
 import threading
@@ -61,6 +62,30 @@ def _journal_in_wal(connection: sqlite3.Connection, busy_timeout_s: float) -> No
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > deadline_s:
                 raise
         sleep(random.uniform(0.5, 1) * WAL_RETRY_S)
+
+
+def reserve_journal(path: Path, connection: sqlite3.Connection, pages: int) -> None:
+    """Let the write-ahead log be so long from the start, by pages that are never committed.
+
+    Why: a commit that lengthens the file also waits for the file system's journal, and so for what others write.
+    Raises sqlite3.Error, OSError; the connection is as it was.
+    """
+    journal = path.with_name(f"{path.name}-wal")
+    page_bytes: int = connection.execute("pragma page_size").fetchone()[0]
+    cache: int = connection.execute("pragma cache_size").fetchone()[0]
+    if journal.exists() and journal.stat().st_size >= pages * page_bytes:
+        return
+    connection.execute("pragma cache_size = 10")  # what does not fit goes to the log before any commit
+    try:
+        connection.execute("begin immediate")
+        connection.execute("create table reserved (filler blob)")
+        connection.execute("insert into reserved values (zeroblob(?))", (pages * page_bytes,))
+    finally:
+        if connection.in_transaction:
+            connection.execute("rollback")
+        connection.execute(f"pragma cache_size = {cache}")
+    with journal.open("rb") as file:
+        os.fsync(file.fileno())
 
 
 class ReadPool:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from file_limit import file_size_limit
+from file_limit import file_size_limit, journal_end
 from fix_observations import START, Observations, open_observations, patch
 from planetwire.clock import ManualClock
 from planetwire.errors import BackendError, LogWriteFailed, SetupError
@@ -19,16 +19,12 @@ from planetwire.model import LogEvent, ResyncReason
 TOPIC = ["city:seoul"]
 
 
-def wal_bytes(observations: Observations) -> int:
-    return observations.path.with_name(observations.path.name + "-wal").stat().st_size
-
-
 async def test_a_full_disk_refuses_the_write_and_the_store_recovers(sqlite_observations: Observations) -> None:
     """S190: nothing half stored, nothing broadcast, and the next write works."""
     observations = sqlite_observations
     await observations.put("seoul", 20.0)
     many = [patch(observations.clock, "seoul", n / 100, obs_time=None) for n in range(200)]
-    with file_size_limit(wal_bytes(observations) + 4_096), pytest.raises(LogWriteFailed) as caught:
+    with file_size_limit(journal_end(observations.path) + 4_096), pytest.raises(LogWriteFailed) as caught:
         await observations.store.append(many)
     assert (caught.value.status, caught.value.code) == (500, "log_write_failed")
     assert [event.revision for event in observations.heard] == [1]
@@ -36,6 +32,33 @@ async def test_a_full_disk_refuses_the_write_and_the_store_recovers(sqlite_obser
     assert len(await observations.store.history("seoul", START)) == 1
     assert (await observations.put("seoul", 21.0)).revision == 2
     assert [event.revision for event in observations.heard] == [1, 2]
+
+
+async def test_a_file_on_a_full_disk_can_still_be_read(tmp_path: Path) -> None:
+    """S190: what could not be reserved is no reason to answer nobody; a write is refused, later ones are taken."""
+    path = tmp_path / "observations.db"
+    first = await open_observations(path, ManualClock(START))
+    await first.put("seoul", 20.0)
+    await first.close()
+    with file_size_limit(path.stat().st_size + 40_000):
+        again = await open_observations(path, ManualClock(START))
+        assert [row["temp"] for row in (await again.store.latest())["seoul"]] == [20.0]
+        many = [patch(again.clock, "seoul", n / 100, obs_time=None) for n in range(200)]
+        with pytest.raises(LogWriteFailed):
+            await again.store.append(many)
+    assert (await again.put("seoul", 21.0, obs_time=None)).revision == 2
+    await again.close()
+
+
+async def test_the_log_has_its_length_from_the_start(sqlite_observations: Observations) -> None:
+    """S210: a commit that lengthens the file also waits for whatever else the file system has to write down."""
+    journal = sqlite_observations.path.with_name("observations.db-wal")
+    length = journal.stat().st_size
+    many = [patch(sqlite_observations.clock, "seoul", n / 100, obs_time=None) for n in range(500)]
+    for begin in range(0, 500, 10):
+        await sqlite_observations.store.append(many[begin : begin + 10])
+    assert journal_end(sqlite_observations.path) < journal.stat().st_size == length
+    assert await sqlite_observations.rows("pragma integrity_check") == [("ok",)]
 
 
 async def test_a_log_that_refuses_a_write_takes_the_next(observations: Observations) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from file_limit import file_size_limit
+from file_limit import file_size_limit, journal_end
 from fix_observations import START, Observations, open_observations, patch
 from planetwire.clock import ManualClock, utc_text
 from planetwire.errors import LogWriteFailed
@@ -122,9 +122,8 @@ async def test_what_was_not_stored_is_forgotten(
     """S190, F21: a write that failed leaves no key and no revision behind, also if another takes its place."""
     ours, clock = sqlite_observations, sqlite_observations.clock
     assert await put(ours, 20.0, None) == (1, False)
-    wal = ours.path.with_name(ours.path.name + "-wal")
     many = [patch(clock, "seoul", n / 100, obs_time=utc_text(START - timedelta(seconds=200 - n))) for n in range(200)]
-    with file_size_limit(wal.stat().st_size + 4_096), pytest.raises(LogWriteFailed):
+    with file_size_limit(journal_end(ours.path) + 4_096), pytest.raises(LogWriteFailed):
         await ours.store.append(many)
     await other.store.append([patch(clock, "tokyo", n / 100, obs_time=None) for n in range(taken)])
     appended = await ours.store.append(many[-1:])

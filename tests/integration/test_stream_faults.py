@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from file_limit import file_size_limit
+from file_limit import file_size_limit, journal_end
 from fix_observations import START, Observations, open_observations, patch
 from live_streams import SseClient
 from planetwire.cities import BY_KEY
@@ -71,8 +71,7 @@ async def test_a_full_disk_is_a_500_nothing_is_broadcast_and_the_service_recover
     first = (await served.push({"city": "shanghai", "changes": {"temp": 20.0}})).json()["revision"]
     assert (await stream.until(PATCH))["revision"] == first
     many = [{"city": "shanghai", "changes": {"temp": number / 10}} for number in range(100, 300)]
-    wal = served.observations.path.with_name(served.observations.path.name + "-wal")
-    with file_size_limit(wal.stat().st_size + 4_096):
+    with file_size_limit(journal_end(served.observations.path) + 4_096):
         refused = await served.push(many)
         one = await served.push({"city": "shanghai", "changes": {"temp": 29.0, "station_label": "x" * 80}})
     assert (refused.status_code, refused.json()["code"]) == (500, "log_write_failed")

@@ -21,7 +21,7 @@ from planetwire.errors import BackendError, LogWriteFailed, SetupError
 from planetwire.facts.checkpoint_sqlite import FALLBACK_PAGES, Checkpoints
 from planetwire.failpoint import failpoint
 from planetwire.log import get_logger
-from planetwire.pool_sqlite import connect
+from planetwire.pool_sqlite import connect, reserve_journal
 
 log = get_logger()
 R = TypeVar("R")
@@ -88,8 +88,16 @@ class Writer:
         except BaseException:
             connection.close()
             raise
+        self._reserve(connection)
         self._connection = connection
         return result
+
+    def _reserve(self, connection: sqlite3.Connection) -> None:
+        """A file that cannot grow now, on a full disk say, can still be read."""
+        try:
+            reserve_journal(self._path, connection, FALLBACK_PAGES)
+        except (sqlite3.Error, OSError) as error:
+            log.warning("facts.observation.not_reserved", error=repr(error))
 
     def run(self, work: Callable[[sqlite3.Connection], R]) -> Awaitable[R]:
         """What `work` returned, once it is on disk. Cancelling the wait does not undo the work.
