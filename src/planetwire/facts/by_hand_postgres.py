@@ -32,7 +32,7 @@ class PostgresByHandFacts:
         """See the port."""
         async with self._transaction() as connection:
             rows = await connection.fetch(Q.take_keys, after, self._page)
-            for source in dict.fromkeys(row["source"] for row in rows):
+            for source in sorted({row["source"] for row in rows}):  # in an order that two of us share
                 ids = {row["id"]: row["fact_key"] for row in rows if row["source"] == source}
                 held = await self._derive(connection, source, set(ids.values()))
                 await connection.execute(Q.done, [number for number, key in ids.items() if key not in held])
