@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol
 
 from planetwire.model import ResyncReason
 from planetwire.ports import FrameSink
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from planetwire.stream.topic import Topic
 
 
-@runtime_checkable
 class DirectSink(FrameSink, Protocol):
     """A sink that can also do with a single call into the kernel, while it holds nothing back."""
 
@@ -45,7 +44,8 @@ class Subscriber:
         self._hub = hub
         self.topics = topics
         self.sink = sink
-        self.send = sink.send if isinstance(sink, DirectSink) else _taking_all(sink.write)
+        direct: Callable[[bytes], int] | None = getattr(sink, "send", None)  # DirectSink; isinstance takes 13 µs
+        self.send = direct or _taking_all(sink.write)
         self.at = at  # the cursor while not live; while live the hub's head is the cursor
         self.resync = resync  # to be told at the start
         self.live = False
