@@ -188,6 +188,23 @@ async def test_facts_decide_whatever_became_of_the_derived_rows(things: Pool, cl
     assert (await PostgresObjectStore(things).features(None, 2))[1] == 6
 
 
+async def test_a_new_reading_of_the_same_thing_leaves_the_list_of_objects_as_it_is(
+    things: Pool, client: httpx.AsyncClient
+) -> None:
+    """It makes no event of theirs, so at one revision the list must not change. The card has it."""
+    objects = PostgresObjectStore(things)
+    before, _ = await objects.features(None, None)
+    await things.execute("delete from earth_data_change_events")
+    await things.execute("update collected_data set observed_at = '2026-12-01 00:00Z', data = '{}'")
+    assert {row[0] for row in await things.fetch("select table_name from earth_data_change_events")} == {
+        "collected_data"
+    }
+    after, _ = await objects.features(None, None)
+    assert list(after) == list(before)
+    card = (await client.get("/api/v1/objects/earthquakes:usgs_quakes:us1")).json()
+    assert card["observed_at"].startswith("2026-12-01")
+
+
 async def test_objects_that_an_event_names_are_fetched_together(things: Pool, client: httpx.AsyncClient) -> None:
     """Q21."""
     ids = ["satellites:celestrak_gp:25544", "earthquakes:usgs_quakes:us1", "gone"]

@@ -46,7 +46,8 @@ left join satellite_orbits o on o.source = f.source and o.fact_key = f.external_
 left join resolved_locations r on r.source = f.source and r.fact_key = f.external_key
 
 -- name: features
--- Without ids all objects. In the shape of a layer's features; none without its fact. Facts are named first, and so
+-- Without ids all objects. In the shape of a layer's features, but without the time of what was measured last: that
+-- moves without an event, and the list at one revision would not be one list. None without its fact. Facts are named first, and so
 -- locked first: a TRUNCATE takes the tables in this order too, and neither can wait for the other.
 select '{"id":' || to_json(i.id)::text
     || ',"layer":' || to_json(i.layer)::text
@@ -56,9 +57,7 @@ select '{"id":' || to_json(i.id)::text
     || ',"subtitle":' || to_json(i.subtitle)::text
     || ',"lat":' || coalesce(to_json(i.lat)::text, 'null')
     || ',"lon":' || coalesce(to_json(i.lon)::text, 'null')
-    || ',"observed_at":' || coalesce(
-        to_char(f.observed_at at time zone 'utc', '"\""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""'), 'null')
-    || ',"data":' || i.properties::text || '}' as feature
+    || ',"observed_at":null,"data":' || i.properties::text || '}' as feature
 from collected_data f
 join earth_interactables i on i.source = f.source and i.fact_key = f.external_key
 where $1::text[] is null or i.id = any ($1)
