@@ -215,6 +215,15 @@ def sources(as_json: AsJson = False) -> None:
         typer.echo(sources_cli.listing(settings, as_json=as_json))
 
 
+@app.command()
+def layers(as_json: AsJson = False) -> None:
+    """What the globe can show: how much of each layer there is, and how old it is."""
+    from planetwire.supervise import layers_cli
+
+    with _settings("layers") as settings:
+        typer.echo(layers_cli.listing(settings, as_json=as_json))
+
+
 app.add_typer(jobs, name="jobs")
 app.add_typer(outbox, name="outbox")
 

@@ -8,10 +8,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
+from planetwire.clock import SystemClock
 from planetwire.errors import BackendError, PlanetwireError, SetupError, StateError
+from planetwire.facts.facts_postgres import PostgresFactStore
+from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.finding import Finding, first_broken, step
 from planetwire.jobs.diagnosis_postgres import examine_ledger
 from planetwire.layers.canary import CANARY
+from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.migrate import pending_postgres
 from planetwire.model import Json
 from planetwire.outbox.canary_postgres import Canary, release_canary, watch_canary
@@ -19,8 +23,11 @@ from planetwire.outbox.desk_postgres import OutboxDesk
 from planetwire.outbox.diagnosis_postgres import examine
 from planetwire.outbox.server_postgres import examine_server
 from planetwire.outbox.triggers_postgres import install_hooks, repair_triggers
-from planetwire.postgres import Connection, Pool, connect, translated
+from planetwire.postgres import Connection, Pool, close_pool, connect, open_pool, translated
 from planetwire.relay.outlet_postgres import examine_outlets
+from planetwire.stream.log_postgres import PostgresEventLog
+from planetwire.web.cache_memory import MemoryCache
+from planetwire.web.layer_snapshots import LayerSnapshots
 from planetwire.web.probe import Ear, listen
 
 T = TypeVar("T")
@@ -173,6 +180,19 @@ async def follow_tables(dsn: str) -> bool:
         return await install_hooks(connection)
     finally:
         await connection.close()
+
+
+async def layer_records(dsn: str) -> list[Json]:
+    """What `GET /api/v1/layers` lists, straight from the database: simulated feeds cannot be told from real ones."""
+    async with of_this_version(dsn):
+        pool = await open_pool(dsn, application="cli", max_size=2)
+        try:
+            facts, objects = PostgresFactStore(pool), PostgresObjectStore(pool)
+            log, clock = await PostgresEventLog.open(pool), SystemClock()
+            registry = EarthLayerAdapterRegistry()
+            return await LayerSnapshots(facts, registry, log, MemoryCache(), clock, objects=objects).layers()
+        finally:
+            await close_pool(pool)
 
 
 @asynccontextmanager

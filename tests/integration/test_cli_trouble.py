@@ -24,6 +24,7 @@ READING = [
     ("outbox", "lag"),
     ("outbox", "peek"),
     ("sources",),
+    ("layers",),
 ]
 WRITING = [
     ("jobs", "submit", "collect", "usgs_quakes"),
