@@ -22,6 +22,9 @@ RETRY_MAX_S = 30.0  # … doubling up to this
 class ByHandFacts(Protocol):
     """What waits for its derived rows. Each call is one transaction."""
 
+    async def any(self) -> bool:
+        """Whether anything waits: nearly always not."""
+
     async def keys(self, after: int) -> int | None:
         """Do a page of single facts noted beyond `after`; the last that was looked at, None when there is none."""
 
@@ -54,7 +57,7 @@ class ByHand:
 
     async def step(self) -> None:
         """All that waits and that nobody holds; single facts between the pages of a source. Raises BackendError."""
-        while True:
+        while await self._waiting.any():
             after: int | None = 0
             while after is not None:
                 after = await self._waiting.keys(after)

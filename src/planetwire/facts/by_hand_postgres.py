@@ -28,6 +28,11 @@ class PostgresByHandFacts:
         self._projection = projection
         self._page = page
 
+    async def any(self) -> bool:
+        """See the port."""
+        async with translated():
+            return bool(await self._pool.fetchval(Q.any_waits))
+
     async def keys(self, after: int) -> int | None:
         """See the port."""
         async with self._transaction() as connection:

@@ -1,3 +1,6 @@
+-- name: any_waits
+select exists (select from derived_pending)
+
 -- name: facts
 -- Of these keys, those that nobody is changing now. Shared locks: whoever would change them waits until the derived
 -- rows are there. Nobody is waited for here, so whatever order others lock facts in, none can block another.
