@@ -57,7 +57,6 @@ async def _put(connection: Connection, layer: str, source: str, facts: Sequence[
     rows = [_row(clean.text(fact.external_key), fact, derive(fact)) for fact in facts]
     without = [row[0] for row in rows if row[FOUND_COLUMNS] is None]
     await connection.execute(Q.create_stage)
-    await connection.execute(Q.empty_stage)
     await connection.copy_records_to_table(STAGE, records=rows)
     await connection.execute(Q.put_interactables, layer, source)
     if len(without) < len(rows):

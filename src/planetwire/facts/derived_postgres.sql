@@ -1,6 +1,6 @@
 -- name: create_stage
 -- Lives as long as its connection, is empty after each commit; `norad_id` null: no orbit. Rows arrive by binary COPY,
--- which costs the sender half of what arrays do.
+-- which costs the sender half of what arrays do. No sequential scans: as for facts.
 create temporary table if not exists derived_stage (
     fact_key text, kind text, title text, subtitle text, lat double precision, lon double precision,
     alt_m double precision, properties jsonb, severity double precision, valid_until timestamptz,
@@ -8,10 +8,9 @@ create temporary table if not exists derived_stage (
     ecc double precision, argp double precision, mean_anomaly double precision, mean_motion double precision,
     bstar double precision, period_min double precision, apogee_km double precision, perigee_km double precision,
     regime text
-) on commit delete rows
-
--- name: empty_stage
-delete from derived_stage
+) on commit delete rows;
+delete from derived_stage; -- what an earlier layer of the same transaction left
+set local enable_seqscan = off
 
 -- name: put_interactables
 -- Rows that are there with the same values are left out before the insert: a conflict would lock, and so write, each.

@@ -1,16 +1,20 @@
 -- name: create_stage
--- Lives as long as its connection, is empty after each commit. Rows arrive by binary COPY.
+-- Lives as long as its connection, is empty after each commit. Rows arrive by binary COPY. No sequential scans: a plan
+-- made while a table held five rows would be kept while thousands are looked up in it one by one.
 create temporary table if not exists fact_stage (
     external_key text, kind text, title text, data jsonb,
     lat double precision, lon double precision, observed_at timestamptz, valid_until timestamptz
-) on commit delete rows
+) on commit delete rows;
+set local enable_seqscan = off
 
 -- name: merge_stage
 -- Rows equal to what is there are left out before the insert: a conflicting insert would lock, and so write, each.
--- In key order, so that two merges of one source cannot lock each other out.
+-- In key order, so that two merges of one source cannot lock each other out. Each is looked up by its key: a join would
+-- read and hash all rows of the source for every batch of a few.
 with changed as (
     select l.* from fact_stage l
-    left join collected_data f on f.source = $1 and f.external_key = l.external_key
+    left join lateral (
+        select * from collected_data old where old.source = $1 and old.external_key = l.external_key offset 0) f on true
     where f.id is null
         or (f.kind, f.title, f.data, f.lat, f.lon, f.observed_at, f.valid_until) is distinct from
             (l.kind, l.title, l.data, l.lat, l.lon, l.observed_at, l.valid_until)
