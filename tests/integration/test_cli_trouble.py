@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
 from collections.abc import Callable
@@ -120,6 +121,14 @@ async def test_a_fault_of_the_programs_own_is_one_line_too_and_can_be_looked_int
     assert "KeyError('lag')" in text and "PLANETWIRE_LOG_LEVEL=debug" in text
     loud = await typed("outbox", "lag", DATABASE_URL=NOBODY, LOG_LEVEL="debug")
     assert isinstance(loud.exception, KeyError)
+
+
+async def test_a_full_disk_is_said_in_the_systems_words(typed: Typed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> str:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(outbox_cli, "lag", full)
+    assert said(await typed("outbox", "lag", DATABASE_URL=NOBODY)) == "planetwire: [Errno 28] No space left on device\n"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -37,10 +37,12 @@ def opened(role: str, **overrides: Any) -> Iterator[Settings]:
     except Exception as error:
         if settings is None or role in LASTING or settings.log_level == "debug":
             raise
+        if isinstance(error, OSError):  # a full disk, a file that is not there
+            _end(error, str(error), None)
         _end(error, f"an error of ours: {error!r}", "PLANETWIRE_LOG_LEVEL=debug shows where; please report it")
 
 
-def _end(error: Exception, message: str, advice: str | None) -> None:
+def _end(error: Exception, message: str, advice: str | None) -> NoReturn:
     typer.echo(f"planetwire: {message}", err=True)
     if advice is not None:
         typer.echo(f"  → {advice}", err=True)
