@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ log = get_logger()
 SNDBUF_BYTES = 64 << 10  # kernel memory of one stalled reader; Linux would grow it to megabytes
 USER_TIMEOUT_MS = 30_000  # a peer that vanished without a word
 CUT_KEY = "planetwire_cut"  # in the ASGI state of a WebSocket: resets its connection
+
+NO_REQUESTS: deque[Any] = deque(maxlen=0)
 
 _PATH = PATH.encode()
 
@@ -152,8 +155,15 @@ class EventsProtocol(PushProtocol):
         self._borrowed = borrow(self.transport)
         if self._borrowed is not None:
             self.send = self._borrowed.send  # type: ignore[method-assign]  # the hub calls the kernel, and nothing else
+        self._forget_request()
         self._stream = endpoint.join(opening, self)
         self._stream.start()
+
+    def _forget_request(self) -> None:
+        """What only requests need, a third of what a connection takes: a stream is the last answer given here."""
+        self.parser = self.scope = self.headers = self._task = None  # type: ignore[assignment]
+        self.pipeline = NO_REQUESTS
+        self.url = b""
 
     def _refuse(self, response: Response) -> None:
         self._write_head(response.status_code, (*response.raw_headers, (b"connection", b"close")))
