@@ -14,7 +14,7 @@ from planetwire.pool_sqlite import connect
 
 log = get_logger()
 
-EVERY_PAGES = 1_000  # as SQLite itself; estimated:
+EVERY_PAGES = 2_500  # the log's length is there anyway, and what was written twice is moved once; estimated:
 PAGES_COMMIT, PAGES_ROW = 7, 1  # what every commit writes, and what each reading adds
 FALLBACK_PAGES = 4_000  # the writer helps beyond this: only between two writes can the log begin anew
 CLOSE_TIMEOUT_S = 10.0
