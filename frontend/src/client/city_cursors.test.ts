@@ -108,8 +108,16 @@ describe("positions", () => {
     const cursors = known("a", 10);
     expect(cursors.join(OTHER_EPOCH, 3, null, new Map(), ["a"])).toEqual(["a"]);
     expect(cursors.since(["a"])).toBeNull();
-    expect(cursors.snapshot("a", EPOCH, 11)).toMatchObject({ take: false, foreign: true });
     expect(cursors.snapshot("a", OTHER_EPOCH, 3)).toMatchObject({ take: true, enough: true });
+    expect(cursors.snapshot("a", "cccccccccccc", 11)).toMatchObject({ take: false, foreign: true });
+  });
+
+  it("never go back to a log that was left because an answer of it is late, but do when a stream says so", () => {
+    const cursors = known("a", 10);
+    cursors.join(OTHER_EPOCH, 3, null, new Map(), ["a"]);
+    expect(cursors.snapshot("a", EPOCH, 11)).toMatchObject({ take: false, enough: false, foreign: false });
+    expect(cursors.join(EPOCH, 12, null, new Map(), ["a"])).toEqual(["a"]);
+    expect(cursors.snapshot("a", EPOCH, 12)).toMatchObject({ take: true, enough: true });
   });
 
   it("count for nothing once the server cannot replay: events wait for a snapshot that reaches far enough", () => {

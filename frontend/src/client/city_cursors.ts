@@ -34,7 +34,7 @@ export interface Arrival {
   take: boolean;
   /** False: something is still missing, fetch again. */
   enough: boolean;
-  /** It is of another log than the stream. */
+  /** It is of another log than the stream, and of none that was left. */
   foreign: boolean;
   /** To be applied after it, in this order. */
   steps: readonly CityStep[];
@@ -45,6 +45,8 @@ const NOTHING: Release = { steps: [], gap: false };
 export class CityCursors {
   epoch: string | null = null;
   readonly #places = new Map<string, Place>();
+  /** Logs that were left: their answers are late, and no news of another log. Only a stream can bring one back. */
+  readonly #left = new Set<string>();
   /** What the present connection covers: every event after `from`, and each city's last revision when it joined. */
   #cover: { from: number; last: ReadonlyMap<string, number> } | null = null;
 
@@ -104,7 +106,9 @@ export class CityCursors {
   }
 
   /** Another log began: nothing known of the old one means anything. */
-  reset(epoch: string | null): void {
+  reset(epoch: string): void {
+    if (this.epoch !== null) this.#left.add(this.epoch);
+    this.#left.delete(epoch);
     this.epoch = epoch;
     this.#places.clear();
   }
@@ -139,7 +143,9 @@ export class CityCursors {
   }
 
   snapshot(city: string, epoch: string, revision: number): Arrival {
-    if (this.epoch !== null && this.epoch !== epoch) return { take: false, enough: false, foreign: true, steps: [] };
+    if (this.epoch !== null && this.epoch !== epoch) {
+      return { take: false, enough: false, foreign: !this.#left.has(epoch), steps: [] };
+    }
     this.epoch = epoch;
     const place = this.#place(city);
     if (revision < (place.through ?? place.shown)) {
