@@ -9,6 +9,7 @@ import asyncio
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from planetwire.diagnosing import examine_path
 from planetwire.errors import PlanetwireError
@@ -26,16 +27,20 @@ def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
     url = web_url_of(settings)
     shown = effective(settings).admin_token
     token = shown.get_secret_value() if shown else None
-    steps = [_installation(settings)]
-    if settings.earth and not _terminal_only(settings):
-        path = _path(settings, url, token, canary=canary)
-        around = [found for found in path if not found["number"]]
-        snapshots = _http(url, token, "visualization", "Snapshots answer", "/api/v1/layers", "snapshots_down")
-        # Without a database nothing else answers either: it is the cause, so it is told first.
-        steps += [*(found for found in path if found["number"]), *_sorted(snapshots, around)]
-    if settings.terminal:
-        steps.append(_terminal(url, token))
-    steps.append(_http(url, token, "ready", "The installation is ready", "/readyz", "not_ready"))
+    with ThreadPoolExecutor() as asking:  # one that hangs takes its time once, not after all the others
+        snapshots = asking.submit(
+            _http, url, token, "visualization", "Snapshots answer", "/api/v1/layers", "snapshots_down"
+        )
+        ready = asking.submit(_http, url, token, "ready", "The installation is ready", "/readyz", "not_ready")
+        terminal = asking.submit(_terminal, url, token) if settings.terminal else None
+        steps = [_installation(settings)]
+        if settings.earth and not _terminal_only(settings):
+            path = _path(settings, url, token, canary=canary)
+            around = [found for found in path if not found["number"]]
+            # Without a database nothing else answers either: it is the cause, so it is told first.
+            steps += [*(found for found in path if found["number"]), *_sorted(snapshots.result(), around)]
+        steps += [terminal.result()] if terminal else []
+        steps.append(ready.result())
     return steps
 
 
