@@ -34,7 +34,7 @@ from planetwire.settle import settle
 
 PRODUCERS = (8, 64)
 EVENTS = 1_000 if SMALL else 6_000
-ROUNDS = 1 if SMALL else 5
+ROUNDS = 1 if SMALL else 8
 BODY = b"x" * 930
 POST_RATE = 200
 TABLES = """
@@ -128,27 +128,45 @@ def patches(now: datetime) -> list[ObservationPatch]:
     return made
 
 
-async def measured(producers: int) -> tuple[float, float, list[float], list[float]]:
-    """Ours and the bare writer's rate, ours right after it, each on a fresh file."""
-    clock = SystemClock()
-    made = patches(clock.now())
+Run = tuple[float, list[float]]
+
+
+async def ours_alone(path: Path, producers: int, made: list[ObservationPatch]) -> Run:
+    """Ours on a fresh file."""
+    store = SqliteObservationStore(path, SystemClock())
+    await store.start()
+    run = await rate(lambda number: store.append([made[number]]), producers)
+    await store.aclose()
+    return run
+
+
+async def bare_alone(path: Path, producers: int, made: list[ObservationPatch]) -> Run:
+    """The bare writer on a fresh file."""
+    now = utc_text(SystemClock().now())
+    rows = [(each.city, now, BODY, now) for each in made]
+    bare = Bare(path)
+    run = await rate(lambda number: bare.append(rows[number]), producers)
+    await bare.aclose()
+    return run
+
+
+def measured(producers: int, round_number: int) -> tuple[Run, Run]:
+    """Ours and the bare writer's, one right after the other; which is first changes, for the machine's load drifts."""
+    made = patches(SystemClock().now())
     with tempfile.TemporaryDirectory(prefix="pw-append-") as folder:
-        bare = Bare(Path(folder) / "bare.db")
-        rows = [(each.city, utc_text(clock.now()), BODY, utc_text(clock.now())) for each in made]
-        limit, bare_waits = await rate(lambda number: bare.append(rows[number]), producers)
-        await bare.aclose()
-        store = SqliteObservationStore(Path(folder) / "observations.db", clock)
-        await store.start()
-        mine, waits = await rate(lambda number: store.append([made[number]]), producers)
-        await store.aclose()
-    return mine, limit, waits, bare_waits
+        files = Path(folder) / "observations.db", Path(folder) / "bare.db"
+        if round_number % 2:
+            mine = uvloop.run(ours_alone(files[0], producers, made))
+            return mine, uvloop.run(bare_alone(files[1], producers, made))
+        bare = uvloop.run(bare_alone(files[1], producers, made))
+        return uvloop.run(ours_alone(files[0], producers, made)), bare
 
 
 def shares(producers: int) -> bool:
     """The median of the rounds' ratios."""
     ratios = []
-    for _ in range(ROUNDS):
-        mine, limit, waits, bare_waits = uvloop.run(measured(producers))
+    for round_number in range(ROUNDS):
+        (mine, waits), (limit, bare_waits) = measured(producers, round_number)
         ratios.append(mine / limit)
         print(
             f"  {producers} producers: {mine:,.0f} events/s, acknowledged after {milliseconds(waits)};"
