@@ -98,6 +98,19 @@ def test_a_phone_is_not_told_of_a_key_it_does_not_have(demo_installation: Instal
         expect(page.locator(".search__key")).to_be_hidden()
 
 
+@pytest.mark.parametrize("size", [ZOOMED, {"width": 844, "height": 390}], ids=["zoomed", "phone on its side"])
+def test_on_a_low_screen_the_jobs_are_reached_by_scrolling(
+    demo_installation: Installation, browser: Browser, size: dict[str, int]
+) -> None:
+    with opened(browser, demo_installation, "/earth", size) as page:
+        page.locator(".earth__tabs button").nth(1).click()
+        page.locator("#tab-finished").click()
+        button = page.locator(".job .button").nth(1)
+        button.scroll_into_view_if_needed()
+        button.click(trial=True)  # nothing lies over it
+        expect(page.locator(".search")).to_be_hidden()
+
+
 def test_zoomed_in_the_list_of_cities_is_reached_by_scrolling(
     demo_installation: Installation, browser: Browser
 ) -> None:

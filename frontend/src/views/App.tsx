@@ -89,7 +89,7 @@ const PHONE_EDGES = { ...EDGES, left: "var(--toast-left)", right: "var(--toast-l
 /** Beside the lists and not over them; on a phone above the sheets. Each page says in its styles where that is. */
 function Toasts() {
   const { t } = useTranslation("common");
-  const onPhone = useMedia("(max-width: 760px)");
+  const onPhone = useMedia("(max-width: 900px)");
   return (
     <Toaster
       theme="dark"
