@@ -122,6 +122,7 @@ class LawClient:
     required: dict[str, int] = field(default_factory=dict)
     lost: set[tuple[str, int]] = field(default_factory=set)
     story: str = ""  # the present connection, for who has to find a fault
+    replayed: bool = False  # the present connection has brought an event
     settling: asyncio.Event = field(default_factory=asyncio.Event)  # no more disconnects, read to the end
 
     @property
@@ -211,7 +212,7 @@ class LawClient:
 
     async def _read(self, stream: SseClient, since: tuple[str, int] | None, limit: int, marks: Any) -> None:
         budget = None if self.settled else int(self.dice.expovariate(1 / (200_000 if self.slow else 20_000)))
-        text, first = b"", True
+        text, first, self.replayed = b"", True, False
         while not (self.settled and self.complete()):
             if self.settled:
                 budget = None
@@ -271,6 +272,7 @@ class LawClient:
         self.world.said[f"resync {reason}"] += 1
         assert self.world.may_resync(frame, since, self.cities, limit, marks), f"false resync: {reason} {since}"
         assert set(frame["cities"]) == set(self.cities)
+        assert reason == "slow_consumer" or not self.replayed, "half a replay, then a resync"
         for city in self.cities:
             self.views.pop(city, None)
             self.required[city] = frame["latest_revision"]
@@ -286,7 +288,7 @@ class LawClient:
                 self.views[city].through = max(self.views[city].through, int(revision))
 
     def _patch(self, patch: dict[str, Any]) -> None:
-        city, revision = patch["city"], patch["revision"]
+        city, revision, self.replayed = patch["city"], patch["revision"], True
         assert patch["epoch"] == self.stream_epoch, "an event of another log"
         if patch["epoch"] != self.epoch:
             raise EOFError  # a snapshot told meanwhile that the server began another log
