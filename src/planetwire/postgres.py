@@ -36,6 +36,7 @@ RECONNECT_MAX_S = 5.0
 STATEMENTS_KEPT = 100  # prepared, a connection of a pool
 # Also the server should notice that its listener is gone: what it cannot deliver holds back its vacuum.
 _KEEPALIVES = "set tcp_keepalives_idle = 30; set tcp_keepalives_interval = 10; set tcp_keepalives_count = 3"
+DEADLOCK = "deadlock"
 _JSONB_VERSION = b"\x01"  # first byte of jsonb's binary form; JSON text follows
 # What a dead, restarting or unreachable server raises; anything else is a bug and travels on.
 # (InternalClientError: the driver lost the server in the middle of a protocol step.)
@@ -149,26 +150,30 @@ async def close_pool(pool: Pool) -> None:
 
 @asynccontextmanager
 async def translated() -> AsyncIterator[None]:
-    """Connection trouble becomes BackendError, so that callers need not know the driver."""
+    """Connection trouble becomes BackendError, so that callers need not know the driver; a transaction that the server
+    ended so that another could go on, one with the code `deadlock`.
+    """
     try:
         yield
+    except asyncpg.TransactionRollbackError as error:
+        raise BackendError(f"PostgreSQL: {error}", code=DEADLOCK) from error
     except (*CONNECTION_ERRORS, *SERVER_BUSY) as error:
         raise BackendError(f"PostgreSQL: {error!r}") from error
 
 
 def read_again(read: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
     """A reading that is repeated once when the server ended it so that another transaction could go on, as in a
-    deadlock with a TRUNCATE. Raises BackendError `deadlock` when that happens again.
+    deadlock with a TRUNCATE.
     """
 
     @wraps(read)
     async def reading(*args: P.args, **kwargs: P.kwargs) -> T:
-        with suppress(asyncpg.TransactionRollbackError):
-            return await read(*args, **kwargs)
         try:
             return await read(*args, **kwargs)
-        except asyncpg.TransactionRollbackError as error:
-            raise BackendError(f"PostgreSQL: {error}", code="deadlock") from error
+        except BackendError as error:
+            if error.code != DEADLOCK:
+                raise
+        return await read(*args, **kwargs)
 
     return reading
 

@@ -12,8 +12,9 @@ import pytest_asyncio
 
 from fix_earth import Earth
 from ledger_tools import until
+from planetwire.errors import BackendError
 from planetwire.facts.objects_postgres import PostgresObjectStore
-from planetwire.postgres import Connection, Pool, connect
+from planetwire.postgres import Connection, Pool, connect, translated
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 FACT = "insert into collected_data (source, external_key, kind, title) values ('usgs_quakes', '1', 'k', 'T')"
@@ -131,3 +132,23 @@ async def test_the_reading_of_all_objects_takes_the_facts_first_as_a_truncate_do
                 assert await other.fetchval(held) == 0
                 await other.execute("truncate collected_data, earth_interactables")
             await read
+
+
+async def test_who_loses_a_deadlock_otherwise_gets_an_error_that_loops_survive(pg_dsn: str) -> None:
+    """Whichever of the two it is."""
+    one, two = await connect(pg_dsn, application="one"), await connect(pg_dsn, application="two")
+
+    async def both(connection: Connection, mine: int, other: int) -> None:
+        async with translated(), connection.transaction():
+            await connection.execute("select pg_advisory_xact_lock($1)", mine)
+            has_one.set() if mine == 1 else has_two.set()
+            await has_one.wait()
+            await has_two.wait()
+            await connection.execute("select pg_advisory_xact_lock($1)", other)
+
+    has_one, has_two = asyncio.Event(), asyncio.Event()
+    ended = await asyncio.gather(both(one, 1, 2), both(two, 2, 1), return_exceptions=True)
+    lost = [error for error in ended if error is not None]
+    assert len(lost) == 1 and isinstance(lost[0], BackendError) and lost[0].code == "deadlock"
+    await one.close()
+    await two.close()

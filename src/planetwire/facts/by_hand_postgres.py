@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from planetwire.errors import BackendError
 from planetwire.facts.derived_postgres import Projection, fact_of
 from planetwire.log import get_logger
 from planetwire.postgres import CONNECTION_ERRORS, SERVER_BUSY, Connection, Pool, translated
@@ -80,8 +79,5 @@ class PostgresByHandFacts:
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Connection]:
-        try:
-            async with translated(), self._pool.acquire() as connection, connection.transaction():
-                yield connection
-        except asyncpg.TransactionRollbackError as error:
-            raise BackendError(f"PostgreSQL: {error}", code="deadlock") from error
+        async with translated(), self._pool.acquire() as connection, connection.transaction():
+            yield connection

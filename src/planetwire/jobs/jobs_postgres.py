@@ -13,7 +13,7 @@ from operator import attrgetter
 
 import asyncpg
 
-from planetwire.errors import BackendError, LeaseLost, NotFound, StateError
+from planetwire.errors import LeaseLost, NotFound, StateError
 from planetwire.jobs.ends_postgres import End, EndWriter
 from planetwire.jobs.row import job_of
 from planetwire.log import get_logger
@@ -175,7 +175,6 @@ class PostgresJobQueue:
         """See the port. Raises BackendError `deadlock` when the same batch may simply be tried again."""
         async with (
             translated(),
-            _deadlocks(),
             self._pool.acquire(timeout=COMMAND_TIMEOUT_S) as connection,
             connection.transaction(),
         ):
@@ -279,12 +278,3 @@ def _same_work(job: Job, request: JobRequest) -> Job:
     if (job.task_type, job.source) != (request.task_type, request.source):
         raise StateError("the idempotency key was used for other work", code="idempotency_key_reused")
     return job
-
-
-@asynccontextmanager
-async def _deadlocks() -> AsyncIterator[None]:
-    """A deadlock with somebody's own SQL is nobody's fault and gone the next moment."""
-    try:
-        yield
-    except (asyncpg.DeadlockDetectedError, asyncpg.SerializationError) as error:
-        raise BackendError(f"PostgreSQL: {error}", code="deadlock") from error
