@@ -214,12 +214,17 @@ class LawWorld:
         await self.open()
 
     async def settle(self, clients: Sequence[LawClient]) -> None:
-        """One more event for each city, so that a frame that was dropped last is missed too; then quiet."""
+        """One more event for each city, so that a frame that was dropped last is missed too; then quiet.
+
+        Late ones among them, for what comes last need not be the newest.
+        """
         now = self._clock.now()
         for client in clients:
             client.spared = True
         for city in NAMES:
-            await self._store.append([normalise({"city": city, "changes": {"temp": 1, "source": "metar"}}, now)])
+            late = self._dice.choice([None, utc_text(now - timedelta(hours=1))])
+            changes = {"temp": 41.5, "source": "metar", "obs_time": late}
+            await self._store.append([normalise({"city": city, "changes": changes}, now)])
         for client in clients:
             client.settling.set()
         self._pulse()
