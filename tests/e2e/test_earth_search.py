@@ -18,7 +18,8 @@ values ('usgs_quakes', '{key}', 'earthquake', '{title}',
 OBJECT = """insert into earth_interactables (id, layer, source, fact_key, kind, title, subtitle, lat, lon, severity)
 select 'earthquakes:' || source || ':' || external_key, 'earthquakes', source, external_key, kind, title,
     'M ' || (data->>'mag'), lat, lon, (data->>'mag')::float8
-from collected_data where external_key = '{key}'"""
+from collected_data where external_key = '{key}'
+on conflict (id) do nothing"""  # a worker may have derived it already
 HELD = "layer => window.__planetwire?.earth?.held(layer) ?? -1"
 
 
