@@ -21,7 +21,8 @@ $$;
 -- another id or source, all are counted without a look at the rest of them. Not where ids are to be told: up to 500 rows
 -- of earth_interactables a source.
 create or replace function planet_note_update() returns trigger
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+set enable_mergejoin to off as $$ -- two sorts cost more than one hash table
 declare
     telling text;
     noted bigint := 0;
