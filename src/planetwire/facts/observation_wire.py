@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import UTC, datetime
+from operator import itemgetter
 
 import orjson
 
@@ -15,6 +16,7 @@ SCHEMA_VERSION = 1
 
 # What the sender said. The other payload keys depend on when we were told, so a retry would differ in them.
 CONTENT_KEYS = ("temp", "max_so_far", "station_code", "station_label", "series_key", "unit", "runway_points")
+_content = itemgetter(*CONTENT_KEYS)
 # Payload keys that are repeated at the top level of an event.
 TIME_KEYS = (
     "observed_at_utc",
@@ -30,8 +32,7 @@ TIME_KEYS = (
 
 def content_hash(patch: ObservationPatch) -> bytes:
     """16 bytes over what the sender said; city, source and observation time are compared beside it."""
-    content = [patch.payload.get(key) for key in CONTENT_KEYS]
-    return hashlib.blake2b(orjson.dumps(content), digest_size=16).digest()
+    return hashlib.blake2b(orjson.dumps(_content(patch.payload)), digest_size=16).digest()
 
 
 Key = tuple[str, str, str, int, bytes]
