@@ -180,6 +180,8 @@ export function ChartTile({ place }: { place: number }) {
   const isActive = useArrangement((kept) => kept.active === place);
   const [picking, setPicking] = useState(false);
   const view = useCityView(city ?? "");
+  const row = useRow(city ?? "");
+  const nameOf = useCityName();
   const pick = (next: string | null) => {
     arrangement.setState((kept) => withCity(kept, place, next));
     setPicking(false);
@@ -192,7 +194,7 @@ export function ChartTile({ place }: { place: number }) {
       className="tile"
       data-active={isActive}
       data-city={city ?? ""}
-      aria-label={city ? t("tile.label", { city }) : t("tile.empty_place")}
+      aria-label={city ? t("tile.label", { city: row ? nameOf(row) : city }) : t("tile.empty_place")}
       onPointerDown={activate}
       onFocusCapture={activate}
     >

@@ -35,7 +35,7 @@ export function ConnectionBadge() {
       className={`badge ${TONES[word]}`}
       role="status"
       aria-label={`${t("common:connection.label")}: ${t(`common:connection.${word}`)}`}
-      title={`${t(word === "live" ? "connection.live" : "connection.not_live")} ${last}.`}
+      title={`${t(word === "live" ? "connection.live" : "connection.not_live")} ${last}`}
       data-connection={word}
     >
       {t(`common:connection.${word}`)}

@@ -84,7 +84,7 @@ function About({ info }: { info: LayerInfo }) {
         value ? (
           <div key={key}>
             <dt>{t(`layers.${key}`)}</dt>
-            <dd>{value}</dd>
+            <dd lang={key === "sources" ? undefined : "en"}>{value}</dd>
           </div>
         ) : null,
       )}

@@ -64,7 +64,7 @@ function setUp(more: Record<string, unknown> = {}) {
       await settle();
     });
   const send = (frame: object) => act(async () => wire.last().send(frame as never));
-  const tile = (city: string) => within(screen.getByRole("region", { name: `Chart of ${city}` }));
+  const tile = (city: string) => within(screen.getByRole("region", { name: new RegExp(`^Chart of ${city}$`, "i") }));
   return { wire, pass, send, tile, routes, arrangement };
 }
 
