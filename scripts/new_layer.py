@@ -36,7 +36,13 @@ def _derive(fact: Fact) -> Derived:
     owned_tables=("resolved_locations", "earth_interactables"),
     derive=_derive,
     cache_patterns=("earth:layer:{name}:*", "earth:search:*", "dash:source:{source}:*"),
-    provenance=Provenance(publisher="…", licence="…", coverage="…", limits="…"),
+    provenance=Provenance(
+        publisher="…",
+        licence="…",
+        coverage="…",
+        limits="…",
+        zh=Provenance(publisher="…", licence="…", coverage="…", limits="…"),
+    ),
 )
 '''
 

@@ -312,12 +312,13 @@ class Hint:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Who publishes a layer's data and what it does not cover; shown to people, all four required."""
+    """Who publishes a layer's data and what it does not cover; shown to people in both languages, all four texts."""
 
     publisher: str
     licence: str
     coverage: str
     limits: str
+    zh: Provenance | None = None
 
 
 @dataclass(frozen=True, slots=True)

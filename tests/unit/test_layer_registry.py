@@ -44,7 +44,9 @@ def test_every_declaration_is_complete(adapter: LayerAdapter) -> None:
     assert all(pattern.startswith(("earth:", "dash:")) for pattern in adapter.cache_patterns)
     assert f"earth:layer:{adapter.id}:*" in adapter.cache_patterns
     about = adapter.provenance
-    words = (about.publisher, about.licence, about.coverage, about.limits, adapter.title, adapter.title_zh)
+    assert about.zh is not None, "the Chinese page says it too"
+    told = [text for one in (about, about.zh) for text in (one.publisher, one.licence, one.coverage, one.limits)]
+    words = (*told, adapter.title, adapter.title_zh)
     assert all(words) and "…" not in words, "left as `make new-layer` wrote it"
     # Rows are known by id in one table only, and only its layer may be changed row by row.
     by_id = all(table == "earth_interactables" for table, _ in adapter.feeds)

@@ -59,6 +59,8 @@ export interface Provenance {
   licence: string;
   coverage: string;
   limits: string;
+  /** The same in Chinese, where the server has it. */
+  zh: Provenance | null;
 }
 
 export interface LayerInfo {

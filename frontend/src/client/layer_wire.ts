@@ -15,6 +15,7 @@ export function provenance(value: unknown): Provenance {
     licence: text(raw?.licence) ?? "",
     coverage: text(raw?.coverage) ?? "",
     limits: text(raw?.limits) ?? "",
+    zh: record(raw?.zh) ? provenance(raw?.zh) : null,
   };
 }
 

@@ -13,7 +13,7 @@ import { agoText } from "./age";
 import { coordinateText, countText, decimalText, timeOf, utcText } from "./earth_format";
 import { CloseIcon } from "./icons";
 import { toastOnce } from "./toasts";
-import { useEarthAccess, useLayer } from "./use_earth";
+import { provenanceIn, useEarthAccess, useLayer } from "./use_earth";
 import { useNow } from "./use_now";
 
 type Row = readonly [key: string, value: ReactNode];
@@ -140,7 +140,7 @@ function detailsUrl(feature: Feature): string | null {
 /** Who publishes it, under which licence, and what it does not cover. */
 function Provenance({ card }: { card: ObjectCard }) {
   const { t, i18n } = useTranslation("earth");
-  const { publisher, licence, coverage, limits } = card.provenance;
+  const { publisher, licence, coverage, limits } = provenanceIn(card.provenance, i18n.language);
   const rows: Row[] = [
     ["layer", i18n.language.startsWith("zh") ? card.layer_title_zh : card.layer_title],
     ["publisher", publisher],

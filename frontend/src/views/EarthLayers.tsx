@@ -11,7 +11,7 @@ import { freshnessOf, lookOf } from "./earth_freshness";
 import { keepHidden } from "./earth_memory";
 import { ChevronIcon } from "./icons";
 import { codeText } from "./reasons";
-import { layerTitle, useEarth, useEarthAccess, useJobs, useLayer } from "./use_earth";
+import { layerTitle, provenanceIn, useEarth, useEarthAccess, useJobs, useLayer } from "./use_earth";
 import { useNow } from "./use_now";
 
 /** The newest success of the layer or of any of its sources, ms. */
@@ -69,8 +69,8 @@ function Remark({ info, view }: { info: LayerInfo; view: LayerView }) {
 }
 
 function About({ info }: { info: LayerInfo }) {
-  const { t } = useTranslation("earth");
-  const { provenance } = info;
+  const { t, i18n } = useTranslation("earth");
+  const provenance = provenanceIn(info.provenance, i18n.language);
   const rows = [
     ["publisher", provenance.publisher],
     ["licence", provenance.licence],
@@ -84,7 +84,7 @@ function About({ info }: { info: LayerInfo }) {
         value ? (
           <div key={key}>
             <dt>{t(`layers.${key}`)}</dt>
-            <dd lang={key === "sources" ? undefined : "en"}>{value}</dd>
+            <dd lang={provenance === info.provenance && key !== "sources" ? "en" : undefined}>{value}</dd>
           </div>
         ) : null,
       )}

@@ -1,7 +1,7 @@
 /** The Earth page's stores for components. */
 import { createContext, useContext } from "react";
 import { useStore } from "zustand";
-import type { LayerInfo } from "../client/earth_types";
+import type { LayerInfo, Provenance } from "../client/earth_types";
 import type { Earth, EarthView } from "../data/earth";
 import type { JobsView } from "../data/jobs";
 import type { LayerView } from "../data/layer";
@@ -37,6 +37,11 @@ export function useLayer(id: string): LayerView {
   const layer = useEarthAccess().earth.layer(id);
   if (layer === null) throw new Error(`layer ${id} is not in the registry`);
   return useStore(layer.store);
+}
+
+/** In the reader's language, where the server has it. */
+export function provenanceIn(told: Provenance, language: string): Provenance {
+  return language.startsWith("zh") && told.zh ? told.zh : told;
 }
 
 export function layerTitle(info: LayerInfo, language: string): string {

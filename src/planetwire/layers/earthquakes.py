@@ -35,5 +35,11 @@ EARTHQUAKES = LayerAdapter(
         coverage="Worldwide; small events mainly where the seismic networks are dense, above all in the USA",
         limits="First solutions are automatic: magnitude, depth and place may be revised for weeks, and an event may "
         "be withdrawn",
+        zh=Provenance(
+            publisher="美国地质调查局地震灾害项目",
+            licence="公有领域",
+            coverage="全球；小震主要见于台网密集处，尤其是美国",
+            limits="首次结果由系统自动给出：震级、深度和位置可能在数周内修订，事件也可能被撤回",
+        ),
     ),
 )

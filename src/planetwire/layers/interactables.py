@@ -18,5 +18,11 @@ INTERACTABLES = LayerAdapter(
         licence="That of the layer an object belongs to",
         coverage="Every object of the layers that can be searched",
         limits="As current as the facts: what a person types into the database is found a moment later",
+        zh=Provenance(
+            publisher="由本系统根据其他图层的事实生成",
+            licence="与对象所属图层相同",
+            coverage="各图层中所有可搜索的对象",
+            limits="与事实同步：手工写入数据库的内容片刻后即可搜到",
+        ),
     ),
 )

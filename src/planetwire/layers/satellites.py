@@ -94,5 +94,12 @@ SATELLITES = LayerAdapter(
         coverage="Catalogued objects of the group asked for, worldwide",
         limits="Positions are computed by SGP4 from elements of the last hours: good to about a kilometre near the "
         "epoch, worse with age; manoeuvres show only with the next elements",
+        zh=Provenance(
+            publisher="CelesTrak（celestrak.org），数据来自美国第 18 太空防御中队",
+            licence="可自由使用，须注明 CelesTrak",
+            coverage="所选目录组中的在编目标，全球",
+            limits="位置由 SGP4 按最近数小时的轨道根数推算：历元附近误差约一公里，随时间增大；"
+            "机动要到下一组根数才会体现",
+        ),
     ),
 )

@@ -39,5 +39,12 @@ WEATHER_STATIONS = LayerAdapter(
         coverage="The cities of the Terminal, one station each, shown where the city's airport lies",
         limits="The newest reading alone, at most one a minute and station, as it was reported: neither checked nor "
         "corrected here, and moving only while the Terminal half runs",
+        zh=Provenance(
+            publisher="终端各数据源背后的气象部门和机场；每个站点注明自己的来源（`observed_by`），"
+            "METAR 报文经美国航空气象中心取得",
+            licence="METAR 报文：公有领域。由他人推送的观测：以推送方声明为准",
+            coverage="终端中的城市，每城一站，显示在该城机场的位置",
+            limits="仅最新观测，每站每分钟至多一次，按原样显示，未经本系统校验或订正；仅在终端部分运行时更新",
+        ),
     ),
 )
