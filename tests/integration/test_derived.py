@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,8 @@ from planetwire.outbox.tables import WATCHED
 from planetwire.postgres import Pool
 
 REGISTRY = EarthLayerAdapterRegistry()
+READ_IN_PASSING = """select sum(seq_tup_read) from pg_stat_xact_user_tables
+where relname in ('collected_data', 'earth_interactables', 'satellite_orbits')"""
 DERIVED = ("satellite_orbits", "resolved_locations", "earth_interactables")
 
 
@@ -73,6 +76,22 @@ async def test_a_batch_brings_its_derived_rows_with_it(pg_pool: Pool) -> None:
         ("earth_interactables", "INSERT", 2),
         ("satellite_orbits", "INSERT", 2),
     ]
+
+
+async def test_a_batch_is_looked_up_by_key_also_by_a_plan_that_was_made_for_small_tables(pg_pool: Pool) -> None:
+    """A batch costs what it holds, whatever the source holds already."""
+    facts = PostgresFactStore(pg_pool, Projection(REGISTRY.derivers))
+    async with pg_pool.acquire() as connection:
+        tx: Any = SimpleNamespace(connection=connection, progress=lambda *_, **__: None)
+        for first in (1, 2, 3, 4, 5, 6, 7, 8, 1_001, 3_001):  # the plan is settled after a few
+            batch = Batch([satellite(n) for n in range(first, first + (1 if first < 9 else 2_000))])
+            async with connection.transaction():
+                await facts.upsert(tx, "celestrak_gp", batch, None)
+                if first == 1:
+                    await connection.execute("analyze collected_data, earth_interactables")
+                read = await connection.fetchval(READ_IN_PASSING)
+                assert not read
+    assert len(await keys(pg_pool, "satellite_orbits")) == 4_008
 
 
 async def test_a_batch_that_rolls_back_leaves_neither(pg_pool: Pool) -> None:
