@@ -78,7 +78,7 @@ def test_changes_go_on_within_seconds_of_a_kill(installation: Callable[..., Inst
     browser.until(2, deadline)
     print(f"{victim}: {time.monotonic() - killed:.1f} s from the kill to the frame")
     assert browser.revisions == list(range(1, len(browser.revisions) + 1))
-    assert made.value(WAITING) == 0
+    wait_for(lambda: made.value(WAITING) == 0, within_s=WITHIN_S, what="everything consumed")
 
 
 def test_the_doctor_names_a_killed_database_while_it_is_down(installation: Callable[..., Installation]) -> None:
@@ -107,7 +107,7 @@ def test_the_doctor_names_a_killed_leader_while_there_is_none(installation: Call
         assert broken == "listener" and {"relay_absent", "canary_unpublished", "websocket_down"} <= codes, codes
     browser.until(2, time.monotonic() + WITHIN_S)
     wait_for(lambda: examined(**here)[0] is None, within_s=60, what="nothing is broken any more")
-    assert made.value(WAITING) == 0
+    wait_for(lambda: made.value(WAITING) == 0, within_s=WITHIN_S, what="everything consumed")
 
 
 async def test_the_doctor_names_a_listener_in_a_black_hole_and_changes_arrive_all_the_while(
@@ -148,7 +148,8 @@ async def test_the_doctor_names_a_listener_in_a_black_hole_and_changes_arrive_al
                 return (await asyncio.to_thread(lambda: examined(**here)))[0] is None
 
             await until(is_well, 90)
-            assert browser.revisions == [1, 2, 3] and await pg_pool.fetchval(WAITING) == 0
+            assert browser.revisions == list(range(1, len(browser.revisions) + 1))
+            assert await pg_pool.fetchval(WAITING) == 0
 
 
 async def _some(pool: Any) -> bool:
