@@ -356,8 +356,8 @@ async def open_work(
         handlers: dict[TaskType, Handler] = {
             TaskType.COLLECT: CollectTask(queue, collector, facts, known, clock, _throttle(settings)),
             TaskType.CLEAR_DATA: ClearDataTask(queue, facts, registry.owned_tables),
-            TaskType.CLEAR_CACHE: ClearCacheTask(queue, write_hint),
-            TaskType.EARTH_REFRESH: EarthRefreshTask(queue, write_hint),
+            TaskType.CLEAR_CACHE: ClearCacheTask(queue, write_hint, registry.adapter),
+            TaskType.EARTH_REFRESH: EarthRefreshTask(queue, write_hint, registry.adapter),
         }
         worker = Worker(
             queue, queue, handlers, doorbell.bell(TASKS), settings.jobs, clock, heart=lambda: _heart(settings, dsn)

@@ -22,6 +22,7 @@ from planetwire.jobs.task_clear_data import ClearDataTask
 from planetwire.jobs.task_collect import CollectTask
 from planetwire.jobs.task_earth_refresh import EarthRefreshTask
 from planetwire.jobs.worker import Worker
+from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Batch, FetchState, JobRequest, JobStatus, Reject, SourceDefaults, TaskType
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.postgres import Pool
@@ -71,8 +72,8 @@ class House:
             TaskType.CLEAR_DATA: ClearDataTask(
                 self.queue, self.facts, lambda source: self.owned.get(source, ()), self.chunk_rows
             ),
-            TaskType.CLEAR_CACHE: ClearCacheTask(self.queue, write_hint),
-            TaskType.EARTH_REFRESH: EarthRefreshTask(self.queue, write_hint),
+            TaskType.CLEAR_CACHE: ClearCacheTask(self.queue, write_hint, EarthLayerAdapterRegistry().adapter),
+            TaskType.EARTH_REFRESH: EarthRefreshTask(self.queue, write_hint, EarthLayerAdapterRegistry().adapter),
         }
         settings = JobSettings(poll_s=0.05, concurrency=concurrency)
         return Worker(self.queue, self.queue, handlers, MemoryWakeup(), settings, SystemClock(), drain_s=0.05)
@@ -233,6 +234,16 @@ async def test_a_refresh_of_something_that_is_no_layer_name_fails_with_a_code(pg
     async with house.working():
         row = await house.ended(wish(TaskType.EARTH_REFRESH, None, payload={"layer": 7}))
     assert (row["status"], row["error_code"]) == ("failed", "bad_request")
+    assert await pg_pool.fetchval("select count(*) from earth_refresh_hints") == 0
+
+
+@pytest.mark.parametrize("kind", [TaskType.EARTH_REFRESH, TaskType.CLEAR_CACHE])
+async def test_a_layer_that_does_not_exist_is_not_refreshed_in_silence(kind: TaskType, pg_pool: Pool) -> None:
+    """A mistyped name fails at once, with a code, and is not tried again."""
+    house = House(pg_pool, ScriptedFeed())
+    async with house.working():
+        row = await house.ended(wish(kind, None, payload={"layer": "satelites"}))
+    assert (row["status"], row["error_code"], row["attempts"]) == ("failed", "unknown_layer", 1)
     assert await pg_pool.fetchval("select count(*) from earth_refresh_hints") == 0
 
 

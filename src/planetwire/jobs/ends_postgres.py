@@ -16,7 +16,7 @@ Q = queries_beside(__file__)
 MOST = 500  # ends in one statement; more would only hold row locks for longer
 RETRY_MAX_S = 300.0
 # Trying again cannot help: the request or the credentials are wrong, not the moment.
-HOPELESS = frozenset({"auth_refused", "not_found", "unknown_source", "bad_request"})
+HOPELESS = frozenset({"auth_refused", "not_found", "unknown_source", "unknown_layer", "bad_request"})
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planetwire.jobs.task_earth_refresh import WriteHint, layer_of
+from planetwire.jobs.task_earth_refresh import KnownLayer, WriteHint, layer_of
 from planetwire.model import Action, Lease
 from planetwire.ports import JobQueue
 
@@ -19,10 +19,11 @@ class ClearCacheTask:
 
     queue: JobQueue
     write_hint: WriteHint
+    known: KnownLayer
 
     async def __call__(self, lease: Lease) -> str | None:
-        """Raises InputError when `layer` is no text."""
-        layer = layer_of(lease.job.payload)
+        """Raises InputError when `layer` is no text, NotFound when there is none of that id."""
+        layer = layer_of(lease.job.payload, self.known)
         async with self.queue.batch(lease) as tx:
             await self.write_hint(tx, layer, lease.job.source, Action.CACHE_CLEARED)
         return None
