@@ -163,6 +163,7 @@ class SseClient:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
         self.writer = writer
+        self.loop = asyncio.get_running_loop()
         self.status = 0
         self.headers: dict[str, str] = {}
         self.retries: list[int] = []
@@ -246,10 +247,12 @@ class SseClient:
 
     @staticmethod
     async def close_all() -> None:
-        """Whoever was not closed, also a client that was given up before its answer."""
-        for client in _clients:
-            await client.close()
+        """Whoever was not closed, also one that was given up before its answer. Those of an ended loop are gone."""
+        clients, loop = list(_clients), asyncio.get_running_loop()
         _clients.clear()
+        for client in clients:
+            if client.loop is loop:
+                await client.close()
 
     async def close(self) -> None:
         self.writer.transport.abort()

@@ -13,7 +13,7 @@ from planetwire.clock import ManualClock
 from planetwire.collect.sink_http import ATTEMPTS, MAX_BYTES, HttpPatchSink, bodies_of
 from planetwire.errors import BackendError
 from planetwire.model import Json
-from planetwire.web.ingest import router
+from planetwire.web.ingest import IngestEndpoint, router
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
 
@@ -34,8 +34,8 @@ class QuickClock(ManualClock):
 class OpenGuard:
     """Lets the right token in."""
 
-    async def ingest(self, request: Request) -> None:
-        assert request.headers["authorization"] == "Bearer secret"
+    async def check_ingest(self, authorization: str | None, address: str) -> None:
+        assert authorization == "Bearer secret"
 
 
 def ingest_app(results: Sequence[Json], failures: int = 0) -> tuple[FastAPI, list[int]]:
@@ -54,7 +54,7 @@ def ingest_app(results: Sequence[Json], failures: int = 0) -> tuple[FastAPI, lis
             return Response("busy", 503)
         return await call_next(request)
 
-    app.include_router(router(accept, OpenGuard()))  # type: ignore[arg-type]
+    app.include_router(router(IngestEndpoint(accept, OpenGuard())))  # type: ignore[arg-type]
     return app, sizes
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from job_rows import a_job
 from planetwire.model import JobStatus
 from planetwire.supervise.jobs_text import dead_listing, listing
@@ -12,7 +14,8 @@ NOW = datetime(2026, 5, 1, 0, 1, tzinfo=UTC)
 LONG = "a_source_with_a_long_name_" * 4
 
 
-def test_a_long_source_leaves_the_note_its_place() -> None:
+def test_a_long_source_leaves_the_note_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")  # whatever terminal the tests are run from
     job = a_job(7, source=LONG, status=JobStatus.FAILED, error_code="transient", error="the provider does not answer")
     lines = listing([job], NOW, {}).splitlines()
     assert len(lines) == 2, lines
