@@ -247,12 +247,14 @@ class SseClient:
 
     @staticmethod
     async def close_all() -> None:
-        """Whoever was not closed, also one that was given up before its answer. Those of an ended loop are gone."""
-        clients, loop = list(_clients), asyncio.get_running_loop()
-        _clients.clear()
-        for client in clients:
-            if client.loop is loop:
-                await client.close()
+        """Whoever was not closed, also one that was given up before its answer. Those of an ended loop stay as they
+        are: nothing can close them any more.
+        """
+        loop = asyncio.get_running_loop()
+        mine = [client for client in _clients if client.loop is loop]
+        _clients[:] = [client for client in _clients if client.loop is not loop]
+        for client in mine:
+            await client.close()
 
     async def close(self) -> None:
         self.writer.transport.abort()
