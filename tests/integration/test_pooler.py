@@ -9,7 +9,7 @@ import asyncio
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 import pytest_asyncio
@@ -36,6 +36,7 @@ from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 CHANNEL = "planet_task_control"
+SERVERS = 3  # connections of the pooler
 SETTINGS = JobSettings(lease_s=2, heartbeat_s=0.2, poll_s=0.05, concurrency=4)
 SOURCES = [f"s{n}" for n in range(12)]
 
@@ -60,16 +61,22 @@ async def test_a_pooler_is_noticed_and_a_server_is_not_taken_for_one(pooled_dsn:
 async def test_statements_of_one_client_wander_over_all_server_connections(pooled: Pool) -> None:
     """What the other tests here rely on, and that no statement misses what an earlier one prepared."""
 
-    async def client(number: int) -> None:
-        servers: set[int] = set()
-        async with pooled.acquire() as connection:
-            while len(servers) < 3:
-                row = await connection.fetchrow("select pg_backend_pid() as pid, $1::int8 + 0 as value", number)
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(pooled.acquire()) for _ in range(3)]
+        holders = [await stack.enter_async_context(pooled.acquire()) for _ in range(SERVERS)]
+        for holder in holders:
+            await holder.execute("begin")
+        for number, client in enumerate(clients):
+            servers: set[int] = set()
+            for holder in holders:  # its server is the only one that is free
+                await holder.execute("rollback")
+                row = await client.fetchrow("select pg_backend_pid() as pid, $1::int8 + 0 as value", number)
+                await holder.execute("begin")
                 assert row["value"] == number
                 servers.add(row["pid"])
-
-    async with asyncio.timeout(30):
-        await asyncio.gather(*map(client, range(10)))
+            assert len(servers) == SERVERS
+        for holder in holders:
+            await holder.execute("rollback")
 
 
 async def test_a_job_lives_its_life_behind_a_pooler(pooled: Pool) -> None:
