@@ -63,7 +63,8 @@ create trigger collection_tasks_touched before update on collection_tasks
 -- true head; rows that somebody else holds are passed, so that two wakers cannot wait for each other.
 create function planet_wake_sources(keys text[]) returns void
 language plpgsql set search_path = pg_catalog, pg_temp
-    set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+    set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+    set plan_cache_mode = force_generic_plan as $$
 begin
     update public.collection_tasks task set parked = null
     where task.parked = 'source' and task.status = 'queued' and task.id = any (array(
@@ -116,7 +117,7 @@ create trigger paused_sources_ring after delete on paused_sources for each state
 -- The sources that have write jobs waiting, if they are `few` at most, else null: looked up source by source.
 create function planet_waiting_sources(few integer) returns text[]
 language plpgsql stable set search_path = pg_catalog, pg_temp
-    set enable_seqscan = off set enable_bitmapscan = off as $$
+    set enable_seqscan = off set enable_bitmapscan = off set plan_cache_mode = force_generic_plan as $$
 declare
     found text[] := array(
         with recursive names as (
@@ -230,7 +231,8 @@ $$;
 -- that get free are woken together at the end.
 create function planet_complete_jobs(ids bigint[], seqs bigint[]) returns table (task_id bigint, seq bigint)
 language plpgsql set search_path = pg_catalog, pg_temp
-    set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+    set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+    set plan_cache_mode = force_generic_plan as $$
 begin
     perform set_config('planetwire.wakes', 'together', true);
     return query
@@ -256,7 +258,8 @@ create function planet_end_jobs(
     again boolean[], least_s double precision[], retry_s double precision, retry_max_s double precision
 ) returns table (task_id bigint, seq bigint)
 language plpgsql set search_path = pg_catalog, pg_temp
-    set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+    set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+    set plan_cache_mode = force_generic_plan as $$
 begin
     perform set_config('planetwire.wakes', 'together', true);
     return query
@@ -325,13 +328,15 @@ create function planet_claim_jobs(
     floor_priority integer, floor_id bigint, few integer
 ) returns setof collection_tasks
 language plpgsql
-    -- The ledger grows faster than its statistics: a plan made for an empty table must not outlive it.
+    -- The ledger grows faster than its statistics: a plan made for an empty table must not outlive it. But a plan is kept
+    -- (here and above) until statistics or tables change: to make it anew took longer than a claim.
     set search_path = pg_catalog, pg_temp
-    set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+    set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off
+    set plan_cache_mode = force_generic_plan as $$
 declare
-    span constant integer := least(1000, greatest(64, most));
+    front_most constant integer := least(1000, greatest(64, 2 * most));
+    span integer := least(front_most, greatest(8, 2 * most));  -- usually enough
     at constant timestamptz := clock_timestamp();  -- a value, so that an index can be asked for it
-    waiting record;
     looked integer := 0;
     seen text[] := '{}';
     taken text[] := '{}';
@@ -353,50 +358,61 @@ begin
         where task.id = due.id;
     end if;
 
-    for waiting in
-        select task.source from public.collection_tasks task
-        where task.status = 'queued' and task.parked is null and task.task_type in ('collect', 'clear_data')
-            and (task.priority, task.id) >= (coalesce(floor_priority, -2147483648), coalesce(floor_id, 0))
-        order by task.priority, task.id
-        limit span
     loop
-        exit when cardinality(taken) >= most;
-        looked := looked + 1;
-        continue when waiting.source = any (seen);
-        seen := seen || waiting.source;
-        continue when exists (
-            select from public.collection_tasks busy
-            where busy.source = waiting.source and busy.status in ('running', 'cancelling')
-                and busy.task_type in ('collect', 'clear_data')
-        ) or exists (select from public.paused_sources pause where pause.source = waiting.source);
-        if pg_try_advisory_xact_lock(hashtextextended('planet_source:' || waiting.source, 0)) then
-            taken := taken || waiting.source;
-        end if;
+        -- In the order of places, as `names` is read. `case`: the lock is asked for last; `limit` ends the search.
+        with front as materialized (
+            select task.source from public.collection_tasks task
+            where task.status = 'queued' and task.parked is null and task.task_type in ('collect', 'clear_data')
+                and (task.priority, task.id) >= (coalesce(floor_priority, -2147483648), coalesce(floor_id, 0))
+            order by task.priority, task.id
+            limit span
+        ), names as materialized (
+            select place.source
+            from (select front.source, row_number() over () as nth from front) place
+            group by place.source order by min(place.nth)
+        )
+        select
+            array(
+                select names.source from names
+                where case
+                    when (select true from public.collection_tasks busy
+                        where busy.source = names.source and busy.status in ('running', 'cancelling')
+                            and busy.task_type in ('collect', 'clear_data') limit 1) is null
+                        and (select true from public.paused_sources pause
+                            where pause.source = names.source limit 1) is null
+                    then pg_try_advisory_xact_lock(hashtextextended('planet_source:' || names.source, 0))
+                end
+                limit most),
+            array(select names.source from names),
+            (select count(*) from front)
+        into taken, seen, looked;
+        exit when cardinality(taken) >= most or looked < span or span = front_most;
+        span := front_most;  -- what is locked already is locked again, which is harmless
     end loop;
 
     if cardinality(taken) < most and looked = span then
-        for waiting in
-            select names.source
-            from unnest(public.planet_waiting_sources(few)) as names (source)
-            cross join lateral (
-                select task.priority, task.id from public.collection_tasks task
-                where task.source = names.source and task.status = 'queued' and task.parked is distinct from 'time'
-                    and task.task_type in ('collect', 'clear_data')
-                order by task.priority, task.id limit 1
+        taken := taken || array(
+            select head.source
+            from (
+                select names.source
+                from unnest(public.planet_waiting_sources(few)) as names (source)
+                cross join lateral (
+                    select task.priority, task.id from public.collection_tasks task
+                    where task.source = names.source and task.status = 'queued'
+                        and task.parked is distinct from 'time' and task.task_type in ('collect', 'clear_data')
+                    order by task.priority, task.id limit 1
+                ) head
+                where names.source <> all (seen)
+                    and (select true from public.collection_tasks busy
+                        where busy.source = names.source and busy.status in ('running', 'cancelling')
+                            and busy.task_type in ('collect', 'clear_data') limit 1) is null
+                    and (select true from public.paused_sources pause
+                        where pause.source = names.source limit 1) is null
+                order by head.priority, head.id
+                offset 0
             ) head
-            where names.source <> all (seen)
-                and (select true from public.collection_tasks busy
-                    where busy.source = names.source and busy.status in ('running', 'cancelling')
-                        and busy.task_type in ('collect', 'clear_data') limit 1) is null
-                and (select true from public.paused_sources pause
-                    where pause.source = names.source limit 1) is null
-            order by head.priority, head.id
-        loop
-            exit when cardinality(taken) >= most;
-            if pg_try_advisory_xact_lock(hashtextextended('planet_source:' || waiting.source, 0)) then
-                taken := taken || waiting.source;
-            end if;
-        end loop;
+            where pg_try_advisory_xact_lock(hashtextextended('planet_source:' || head.source, 0))
+            limit most - cardinality(taken));
     end if;
 
     with heads as (
