@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from planetwire.backoff import Backoff
 from planetwire.errors import BackendError
 from planetwire.log import get_logger
 from planetwire.ports import Clock, Wakeup
@@ -43,15 +44,14 @@ class ByHand:
 
     async def run(self) -> None:
         """Until cancelled; survives every failure of the database."""
-        retry_s = RETRY_S
+        backoff = Backoff(RETRY_S, RETRY_MAX_S, self._clock)
         while True:
             try:
                 await self.step()
-                retry_s = RETRY_S
+                backoff.reset()
             except BackendError as error:
                 log.warning("facts.by_hand.failed", error=error.message)
-                await self._clock.sleep(retry_s)
-                retry_s = min(retry_s * 2, RETRY_MAX_S)
+                await backoff.pause()
                 continue
             await self._wakeup.wait(LOOK_S)
 

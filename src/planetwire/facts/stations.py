@@ -13,6 +13,7 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Protocol
 
+from planetwire.backoff import Backoff
 from planetwire.cities import BY_KEY, City
 from planetwire.clock import utc_text
 from planetwire.errors import BackendError
@@ -80,15 +81,14 @@ class StationBridge:
 
     async def run(self) -> None:
         """Until cancelled. Trouble with either store is tried again; the cursor says from where."""
-        retry_s = RETRY_S
+        backoff = Backoff(RETRY_S, RETRY_MAX_S, self._clock)
         while True:
             try:
                 await self.step()
-                retry_s = RETRY_S
+                backoff.reset()
             except BackendError as error:
                 log.warning("facts.stations.failed", error=error.message)
-                await self._clock.sleep(retry_s)
-                retry_s = min(retry_s * 2, RETRY_MAX_S)
+                await backoff.pause()
                 continue
             await self._wait()
 

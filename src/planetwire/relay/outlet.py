@@ -17,6 +17,7 @@ from typing import Protocol
 
 import orjson
 
+from planetwire.backoff import Backoff
 from planetwire.errors import BackendError, BusError, LeaseLost
 from planetwire.failpoint import failpoint
 from planetwire.log import get_logger
@@ -105,20 +106,19 @@ class Outlet:
 
     async def run(self) -> None:
         """Send or stand by until cancelled; survives every failure of database and bus."""
-        retry_s = RETRY_S
+        backoff = Backoff(RETRY_S, RETRY_MAX_S, self._clock)
         try:
             while True:
                 try:
                     delay_s = await self.turn()
-                    retry_s = RETRY_S
+                    backoff.reset()
                 except LeaseLost:
                     self._stand_down()
                     continue
                 except BackendError as error:
-                    log.warning("earth.outlet.failed", error=error.message, retry_s=retry_s)
+                    log.warning("earth.outlet.failed", error=error.message, retry_s=backoff.next_s)
                     self._stand_down()
-                    await self._clock.sleep(retry_s)
-                    retry_s = min(retry_s * 2, RETRY_MAX_S)
+                    await backoff.pause()
                     continue
                 await self._wakeup.wait(delay_s)
         finally:

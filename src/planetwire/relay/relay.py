@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
+from planetwire.backoff import Backoff
 from planetwire.errors import BackendError, LeaseLost
 from planetwire.failpoint import failpoint
 from planetwire.log import get_logger
@@ -68,17 +69,16 @@ class Relay:
 
     async def run(self) -> None:
         """Lead or stand by until cancelled; survives every failure of the database."""
-        retry_s = RETRY_S
+        backoff = Backoff(RETRY_S, RETRY_MAX_S, self._clock)
         try:
             while True:
                 try:
                     delay_s = await self.turn()
-                    retry_s = RETRY_S
+                    backoff.reset()
                 except BackendError as error:
-                    log.warning("earth.relay.failed", error=error.message, retry_s=retry_s)
+                    log.warning("earth.relay.failed", error=error.message, retry_s=backoff.next_s)
                     self._stand_down()
-                    await self._clock.sleep(retry_s)
-                    retry_s = min(retry_s * 2, RETRY_MAX_S)
+                    await backoff.pause()
                     continue
                 await self._wakeup.wait(delay_s)
         finally:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from planetwire.backoff import Backoff
 from planetwire.errors import BackendError
 from planetwire.log import get_logger
 from planetwire.model import LogEvent, ResyncReason
@@ -48,17 +49,16 @@ class Tail:
 
         Raises BackendError `replay_window_exceeded` when events that were not handed on are pruned already.
         """
-        retry_s = RETRY_S
+        backoff = Backoff(RETRY_S, RETRY_MAX_S, self._clock)
         while True:
             try:
                 await self.step()
-                retry_s = RETRY_S
+                backoff.reset()
             except BackendError as error:
                 if error.code == ResyncReason.REPLAY_WINDOW_EXCEEDED:
                     raise
                 log.warning("stream.tail.failed", error=error.message, position=self.position)
-                await self._clock.sleep(retry_s)
-                retry_s = min(retry_s * 2, RETRY_MAX_S)
+                await backoff.pause()
                 continue
             await self._wakeup.wait(POLL_S)
 
