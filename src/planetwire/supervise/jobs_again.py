@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from planetwire.commanding import Ledger, canonical
 from planetwire.errors import NotFound, PlanetwireError, StateError
 from planetwire.model import Job, Json
 from planetwire.settings import Settings
 from planetwire.supervise.jobs_cli import as_text, run
-from planetwire.wiring import Ledger, canonical
 
 REDRIVEN_MAX = 1_000  # dead jobs one call tries again
 DEAD_PAGE = 500

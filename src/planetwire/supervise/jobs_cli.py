@@ -11,12 +11,12 @@ from typing import TypeVar
 import typer
 from typer import BadParameter
 
+from planetwire.commanding import Ledger, canonical, check_request, ledger_source, open_ledger
 from planetwire.model import WRITE_TASKS, Job, JobRequest, JobStatus, TaskType
 from planetwire.settings import Settings
 from planetwire.supervise import jobs_text as text
 from planetwire.supervise.roles import database_of
 from planetwire.web.job_record import job_record
-from planetwire.wiring import Ledger, canonical, check_request, ledger_source, open_ledger
 
 T = TypeVar("T")
 

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import typer
 from rich.console import Console
 
+from planetwire.commanding import Ledger, canonical
 from planetwire.errors import BackendError, NotFound
 from planetwire.jobs.board_postgres import PostgresJobBoard
 from planetwire.model import Job, JobStatus
@@ -19,7 +20,6 @@ from planetwire.settings import Settings
 from planetwire.supervise.jobs_cli import run
 from planetwire.supervise.jobs_screen import RUNNING, Bars, Look, Plain, Records, Screen
 from planetwire.supervise.jobs_text import counted
-from planetwire.wiring import Ledger, canonical
 
 BUSY_S = 0.25  # between two looks while a job runs …
 IDLE_S = 1.0  # … and while none does

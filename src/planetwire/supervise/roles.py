@@ -15,7 +15,7 @@ import uvicorn
 import uvloop
 from pydantic import SecretStr
 
-from planetwire import wiring
+from planetwire import serving, wiring
 from planetwire.ending import AGAIN_S, end_all
 from planetwire.errors import SetupError
 from planetwire.failpoint import arm
@@ -91,7 +91,7 @@ def run_web(settings: Settings, fd: int | None) -> None:
 
 
 async def _serve(settings: Settings, dsn: str | None, secrets: Secrets, code: str | None, sock: socket.socket) -> None:
-    async with wiring.open_web(settings, dsn, secrets, login_code=code) as web:
+    async with serving.open_web(settings, dsn, secrets, login_code=code) as web:
         server = uvicorn.Server(
             uvicorn.Config(
                 web.app,
@@ -114,7 +114,7 @@ async def _serve(settings: Settings, dsn: str | None, secrets: Secrets, code: st
             await _serve_until_told(server, sock, web)
 
 
-async def _serve_until_told(server: uvicorn.Server, sock: socket.socket, web: wiring.Web) -> None:
+async def _serve_until_told(server: uvicorn.Server, sock: socket.socket, web: serving.Web) -> None:
     """Live streams are ended first: uvicorn would wait for them, and their clients should hear when to return."""
     told = asyncio.Event()
 
@@ -125,12 +125,12 @@ async def _serve_until_told(server: uvicorn.Server, sock: socket.socket, web: wi
         told.set()
 
     server.handle_exit = handle_exit  # type: ignore[method-assign,assignment]
-    serving = asyncio.ensure_future(server.serve(sockets=[sock]))
-    serving.add_done_callback(lambda _: told.set())
+    served = asyncio.ensure_future(server.serve(sockets=[sock]))
+    served.add_done_callback(lambda _: told.set())
     await told.wait()
     _end_in_any_case()
     await web.drain()
-    await serving
+    await served
 
 
 def run_work(settings: Settings, *, feeds: bool) -> None:

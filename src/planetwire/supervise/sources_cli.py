@@ -11,10 +11,10 @@ from io import StringIO
 from rich.console import Console
 from rich.table import Table
 
+from planetwire.commanding import source_records
 from planetwire.model import Json
 from planetwire.settings import Settings
 from planetwire.supervise.roles import database_of
-from planetwire.wiring import source_records
 
 WIDTH = 140
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))

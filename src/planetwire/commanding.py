@@ -1,0 +1,78 @@
+"""What single commands need of the ledger and the sources: no role, no loops."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+
+from planetwire.collect.feeds import fact_feeds, observation_feeds, source_defaults, unknown
+from planetwire.collect.feedstate_file import FeedStates
+from planetwire.collect.parse import parse_body as parse_body
+from planetwire.diagnosing import of_this_version
+from planetwire.errors import InputError
+from planetwire.facts.sources_postgres import PostgresSourceStore
+from planetwire.jobs.board_postgres import PostgresJobBoard
+from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.model import JobRequest, Json, TaskType
+from planetwire.postgres import Pool, close_pool, open_pool
+from planetwire.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """The ledger without a worker."""
+
+    queue: PostgresJobQueue
+    board: PostgresJobBoard
+
+
+def canonical(source: str) -> str:
+    """A source's own name for its alias; any other text as it is."""
+    return EarthLayerAdapterRegistry().canonical(source)
+
+
+def ledger_source(source: str) -> tuple[str, str | None]:
+    """The source's own name, and a warning when no feed has it. Raises InputError for one that runs without jobs."""
+    name, feeds = canonical(source), fact_feeds()
+    if name in observation_feeds():
+        off = f"PLANETWIRE_FEEDS__{name.upper()}__ENABLED=false"
+        raise InputError(
+            f"{name} runs without jobs, so there is nothing to hold; {off} switches it off at the next start"
+        )
+    return name, None if name in feeds else f"{unknown(name, feeds).message}; done all the same"
+
+
+def check_request(request: JobRequest) -> JobRequest:
+    """The request with its source's own name. Raises NotFound for a collect of a source that no feed has."""
+    source = canonical(request.source) if request.source else None
+    if request.task_type is TaskType.COLLECT and source not in fact_feeds():
+        raise unknown(source or "", fact_feeds())
+    return replace(request, source=source)
+
+
+@asynccontextmanager
+async def open_ledger(settings: Settings, dsn: str) -> AsyncIterator[Ledger]:
+    """For one command. Raises SetupError when it failed and the schema is that of another version."""
+    async with of_this_version(dsn), AsyncExitStack() as stack:
+        pool = await _pool(stack, dsn)
+        queue = PostgresJobQueue(pool, settings.jobs)
+        yield Ledger(queue, PostgresJobBoard(pool, queue))
+
+
+async def source_records(settings: Settings, dsn: str | None) -> list[Json]:
+    """What `GET /api/v1/sources` lists, in name order; without a database the observation feeds alone."""
+    names = list(observation_feeds()) if settings.terminal else []
+    records = FeedStates(settings.data_dir / "feeds").runs(names)
+    if dsn is not None:
+        async with of_this_version(dsn), AsyncExitStack() as stack:
+            pool = await _pool(stack, dsn)
+            records += await PostgresSourceStore(pool, source_defaults(settings)).list()
+    return sorted(records, key=lambda record: str(record["source"]))
+
+
+async def _pool(stack: AsyncExitStack, dsn: str) -> Pool:
+    pool = await open_pool(dsn, application="cli", max_size=2)
+    stack.push_async_callback(close_pool, pool)
+    return pool

@@ -1,0 +1,36 @@
+"""The seams: Protocols of at most seven methods. Each class says what it promises, each method what it raises.
+
+Everything waits with a bound, `aclose()` may be called twice, and only `wiring.py` and its sisters choose a backend.
+"""
+
+from planetwire.ports.changes import Cache, ChangeLog, DataChangeBus, LayerRegistry
+from planetwire.ports.common import Clock, Wakeup
+from planetwire.ports.facts import BodyStore, Collector, FactStore, Feed, ObjectStore, PatchSink, SourceStore
+from planetwire.ports.jobs import JobBoard, JobQueue, JobTx, JobUpkeep, ScheduleBook
+from planetwire.ports.streams import EventLog, FrameSink, LiveStream, ObservationStore, Subscription
+
+__all__ = [
+    "BodyStore",
+    "Cache",
+    "ChangeLog",
+    "Clock",
+    "Collector",
+    "DataChangeBus",
+    "EventLog",
+    "FactStore",
+    "Feed",
+    "FrameSink",
+    "JobBoard",
+    "JobQueue",
+    "JobTx",
+    "JobUpkeep",
+    "LayerRegistry",
+    "LiveStream",
+    "ObjectStore",
+    "ObservationStore",
+    "PatchSink",
+    "ScheduleBook",
+    "SourceStore",
+    "Subscription",
+    "Wakeup",
+]

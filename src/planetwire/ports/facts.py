@@ -1,0 +1,98 @@
+"""Facts and what brings them: stores, feeds, bodies."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from planetwire.model import Batch, FetchState, Json, Parsed, Written
+from planetwire.ports.jobs import JobTx
+
+
+class FactStore(Protocol):
+    """Tables of facts. Unchanged rows are not written, so they cause no change row."""
+
+    async def upsert(self, tx: JobTx, source: str, batch: Batch, task_id: int | None) -> Written:
+        """Merge by (source, external_key). Sweeps and stores the fetch state when the batch is complete."""
+
+    async def clear_chunk(self, tx: JobTx, table: str, source: str, limit: int) -> int:
+        """Delete up to `limit` rows of the source, by key range; 0 when nothing is left."""
+
+    async def features(self, sources: Sequence[str], limit: int | None) -> tuple[Sequence[bytes], int]:
+        """Feature JSON of each fact, newest first, and how many there are in all."""
+
+    async def fetch_state(self, source: str) -> FetchState | None:
+        """None when nothing was ever fetched; `void` is True when facts of the source were deleted since."""
+
+    async def last_success(self, sources: Sequence[str]) -> Mapping[str, datetime]:
+        """When each source last finished a complete body."""
+
+
+class ObjectStore(Protocol):
+    """Things that people search and open. None is given out whose fact is gone, whatever became of its own row."""
+
+    async def search(self, question: str, layer: str | None, limit: int) -> Sequence[Json]:
+        """Objects of which every word of the question begins a word, best first."""
+
+    async def card(self, object_id: str) -> Json | None:
+        """All that is known of `<layer>:<source>:<key>`; None when there is no such fact."""
+
+    async def features(self, ids: Sequence[str] | None, limit: int | None) -> tuple[Sequence[bytes], int]:
+        """Feature JSON of these objects, or of all, and how many there are."""
+
+
+class SourceStore(Protocol):
+    """What an operator sets and sees per source: switches, schedule, next run, last error, rejects."""
+
+    async def list(self) -> Sequence[Json]:
+        """One record per known source, in name order."""
+
+    async def change(self, source: str, wish: Json) -> Json:
+        """Set `enabled`, `interval_s`, `cron`, `time_zone`, `misfire`: what is left out stays, None is the default.
+
+        Raises NotFound, InputError for what the provider or the calendar does not allow. The record as it is then.
+        """
+
+    async def report(self, source: str, *, rejects: int, error: tuple[str, str] | None) -> None:
+        """Note the end of a run."""
+
+
+class Feed(Protocol):
+    """One outside origin of facts. Parsing is pure: the same body and time give the same rows."""
+
+    source: str
+    kind: str
+    default_url: str
+    interval_s: float
+    floor_s: float
+
+    def parse(self, body: bytes, at: datetime) -> Parsed:
+        """Rows and rejects of one body; `at` resolves partial dates. Raises FeedError `bad_body`."""
+
+
+class Collector(Protocol):
+    """Runs one source once, for the collect job. Knows no database."""
+
+    def batches(self, source: str, state: FetchState | None, *, manual: bool) -> AsyncGenerator[Batch, None]:
+        """Batches in order; the last is `complete` and carries the new state, or a message says why there is none.
+
+        Raises FeedError; NotFound for an unknown source. Closing the generator drops the connection.
+        """
+
+
+class BodyStore(Protocol):
+    """The last verified body of each source, kept on disk so that it can be applied again without a request."""
+
+    def save(self, source: str, body: bytes) -> None:
+        """Atomic replace."""
+
+    def load(self, source: str) -> bytes | None:
+        """None when there is none."""
+
+
+class PatchSink(Protocol):
+    """Where an observation feed delivers its patches: our own ingest, in this process or over HTTP."""
+
+    async def deliver(self, patches: Sequence[Json]) -> int:
+        """How many were new. Raises BackendError when the ingest cannot be reached."""

@@ -1,0 +1,236 @@
+"""Settings → backends → stages, for the web process: what answers browsers, the relay and the observation writer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastapi import APIRouter, FastAPI
+
+from planetwire import __version__, cities
+from planetwire.clock import SystemClock
+from planetwire.collect.accept import Ingest
+from planetwire.collect.feeds import observation_feeds, source_defaults
+from planetwire.collect.feedstate_file import FeedStates
+from planetwire.collect.parse import parse_body as parse_body
+from planetwire.commanding import check_request
+from planetwire.deriving import deriving_facts
+from planetwire.diagnosing import Diagnostics, behind_text
+from planetwire.facts.facts_postgres import PostgresFactStore
+from planetwire.facts.objects_postgres import PostgresObjectStore
+from planetwire.facts.sources_postgres import PostgresSourceStore
+from planetwire.facts.stations import StationBridge
+from planetwire.facts.stations_postgres import PostgresStations
+from planetwire.jobs.board_postgres import PostgresJobBoard
+from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.log import get_logger
+from planetwire.migrate import pending_postgres
+from planetwire.outbox.changelog_postgres import PostgresChangeLog
+from planetwire.outbox.prune import prune_forever
+from planetwire.outbox.prune_postgres import PostgresPruner
+from planetwire.outbox.registry_postgres import write_feeds
+from planetwire.outbox.signals_postgres import read_signals
+from planetwire.outbox.wakeup_postgres import PostgresWakeup
+from planetwire.outlets import add_outlet
+from planetwire.postgres import Pool
+from planetwire.relay.payload import payload
+from planetwire.settings import Settings
+from planetwire.sharing import Shared, open_shared
+from planetwire.storing import open_observations
+from planetwire.stream.hub import Hub
+from planetwire.stream.log_postgres import PostgresEventLog
+from planetwire.stream.tail import Tail
+from planetwire.web import app as web_app
+from planetwire.web import frames, halves, health, ingest, jobs, session, sources, sse_route, terminal, visualization
+from planetwire.web.auth import Guard
+from planetwire.web.layer_snapshots import LayerSnapshots
+from planetwire.web.limits import ConnectionLimits
+from planetwire.web.metrics import expose, expose_bus, expose_earth
+from planetwire.web.search import router as search_router
+from planetwire.web.sse import SseEndpoint
+from planetwire.web.sse_protocol import make_protocol
+from planetwire.web.task_board import TaskBoard
+from planetwire.web.websocket import SocketEndpoint
+from planetwire.web.websocket import router as socket_router
+from planetwire.wiring import BROADCASTS, CHANGES, TASKS, Parts, Secrets, check_supported, pool_of, relay_of, soon
+
+log = get_logger()
+
+UPDATES = "earth_updates"
+
+
+@dataclass(slots=True)
+class Web(Parts):
+    """The web process: the application, and the protocol class that answers `/api/events`."""
+
+    app: FastAPI = field(default_factory=FastAPI)
+    protocol: Any = field(default_factory=lambda: make_protocol(None))
+    routers: list[APIRouter] = field(default_factory=list)
+    checks: dict[str, health.Check] = field(default_factory=dict)
+    shared: Shared = field(default_factory=Shared)
+
+
+@asynccontextmanager
+async def open_web(
+    settings: Settings, dsn: str | None, secrets: Secrets, *, login_code: str | None
+) -> AsyncIterator[Web]:
+    """Everything that answers browsers; the relay and the observation writer live here too."""
+    check_supported(settings)
+    limits = ConnectionLimits(total=settings.stream.max_connections, per_address=settings.stream.max_per_address)
+    async with AsyncExitStack() as stack:
+        shared = await open_shared(stack, settings, secrets.session_key, login_code)
+        web, pool = Web(shared=shared), None
+        tokens = (secrets.admin_token, secrets.ingest_token, secrets.session_key)
+        guard = Guard(*tokens, settings.public_reads, shared.codes, shared.brake)
+        if dsn is not None and settings.earth:
+            pool = await pool_of(stack, dsn, "web", 8)
+            await _open_earth(web, stack, settings, dsn, pool, guard, limits, secrets.changes_bus)
+        else:
+            web.routers.append(halves.router("earth"))
+        if settings.terminal:
+            await _open_terminal(web, stack, settings, guard, limits, pool, dsn)
+        else:
+            web.routers.append(halves.router("terminal"))
+        web.routers.append(await _sources(settings, pool, guard))
+        names = [name for name, on in (("earth", pool is not None), ("terminal", settings.terminal)) if on]
+        web.routers.append(session.router(guard, halves=names, simulated=settings.simulated, version=__version__))
+        web.routers.append(health.router(web.checks, names, _diagnosis(pool, web.checks, secrets), guard))
+        web.app = web_app.create(web.routers, __version__)
+        yield web
+
+
+async def _open_earth(
+    web: Web,
+    stack: AsyncExitStack,
+    settings: Settings,
+    dsn: str,
+    pool: Pool,
+    guard: Guard,
+    limits: ConnectionLimits,
+    bus_secret: str,
+) -> None:
+    clock, cache = SystemClock(), web.shared.cache
+    doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES, TASKS, BROADCASTS))
+    doorbell.start()
+    stack.push_async_callback(doorbell.aclose)
+    registry = EarthLayerAdapterRegistry()
+    await write_feeds(pool, registry.feeds())
+    event_log = await PostgresEventLog.open(pool)
+    facts, objects = PostgresFactStore(pool), PostgresObjectStore(pool)
+    snapshots = LayerSnapshots(facts, registry, event_log, cache, clock, objects=objects, simulated=settings.simulated)
+    stack.push_async_callback(snapshots.aclose)
+    hub = Hub(
+        event_log,
+        encode=frames.ws_encoder(event_log.epoch),
+        clock=clock,
+        stall_s=settings.stream.stall_s,
+        topic_of=lambda event: UPDATES,
+    )
+    stack.push_async_callback(hub.aclose)
+    tail_bell = doorbell.bell(BROADCASTS)
+    tail = Tail(event_log, (UPDATES,), tail_bell, hub.publish, clock, before=snapshots.forget)
+    tail.position = await hub.start()  # one head for both: an event between two heads would reach nobody
+    relay = relay_of(settings, pool, doorbell, cache.invalidate, lambda events: tail_bell.ring())
+    queue = PostgresJobQueue(pool, settings.jobs)
+    board = PostgresJobBoard(pool, queue)
+    tasks = TaskBoard(board, clock, doorbell.bell(TASKS))
+    sockets = SocketEndpoint(hub, tasks, guard=guard, limits=limits, clock=clock, settings=settings.stream)
+    pruner = PostgresPruner(pool)
+    web.routers += [
+        jobs.router(queue, board, guard, registry.canonical, admit=check_request),
+        visualization.router(snapshots, guard),
+        search_router(objects, registry, guard),
+        socket_router(sockets),
+    ]
+    web.loops |= {
+        "relay": relay.run,
+        "tail": tail.run,
+        "earth-hub": hub.run,
+        "sockets": sockets.run,
+        "tasks": tasks.run,
+        "prune": lambda: prune_forever((pruner.changes, pruner.hints, pruner.broadcasts), clock),
+        "signals": expose_earth(relay, snapshots, lambda: read_signals(pool), clock),
+    }
+    add_outlet(web.loops, settings, bus_secret, pool, event_log, doorbell.bell(BROADCASTS))
+    web.before_end.append(soon(sockets.drain))
+    web.checks |= {
+        "postgres": lambda: _schema_current(pool),
+        "relay": lambda: _someone_leads(pool),
+    }
+    expose("earth", hub)
+
+
+async def _open_terminal(
+    web: Web,
+    stack: AsyncExitStack,
+    settings: Settings,
+    guard: Guard,
+    limits: ConnectionLimits,
+    pool: Pool | None,
+    dsn: str | None,
+) -> None:
+    clock = SystemClock()
+    observations = await open_observations(stack, settings, dsn)
+    store, event_log = observations.store, observations.log
+    hub = Hub(event_log, encode=frames.sse_encoder(event_log.epoch), clock=clock, stall_s=settings.stream.stall_s)
+    stack.push_async_callback(hub.aclose)
+    endpoint = SseEndpoint(
+        hub, resolve_city=_city_key, guard=guard, limits=limits, clock=clock, settings=settings.stream
+    )
+    pushed = ingest.IngestEndpoint(Ingest(store, clock, admit=observations.admit).accept, guard)
+    web.protocol = make_protocol(endpoint, pushed)
+    web.routers += [
+        sse_route.router(endpoint),
+        ingest.router(pushed),
+        terminal.router(store, event_log, clock, guard, lambda: web.shared.cache.generation("weather_stations")),
+    ]
+    web.loops |= {"terminal-hub": hub.run, "streams": endpoint.run}
+    web.before_end.append(soon(endpoint.drain))
+    web.checks |= {"observations": lambda: _answers(event_log.head), "bus": observations.joined}
+    expose("terminal", hub)
+    expose_bus(observations.connected)
+    publish: Callable[[Sequence[Any]], None] = hub.publish
+    if pool is not None:  # the weather half on the globe, where both halves run
+        bridge = StationBridge(event_log, store, PostgresStations(pool, deriving_facts(pool)), clock)
+        publish, web.loops["stations"] = bridge.after(hub.publish), bridge.run
+    web.loops |= await observations.feed(hub, publish)
+
+
+def _city_key(name: str) -> str | None:
+    city = cities.resolve(name)
+    return city.key if city else None
+
+
+async def _sources(settings: Settings, pool: Pool | None, guard: Guard) -> APIRouter:
+    states = FeedStates(settings.data_dir / "feeds")
+    names = list(observation_feeds()) if settings.terminal else []
+    canonical = EarthLayerAdapterRegistry().canonical
+    if pool is None:
+        return sources.router(None, guard, runs=lambda: states.runs(names), canonical=canonical)
+    store = PostgresSourceStore(pool, source_defaults(settings))
+    await store.ensure()
+    pause = PostgresJobQueue(pool, settings.jobs).pause
+    return sources.router(store, guard, pause=pause, runs=lambda: states.runs(names), canonical=canonical)
+
+
+async def _answers(read: Callable[[], Awaitable[object]]) -> str | None:
+    await read()
+    return None
+
+
+async def _schema_current(pool: Pool) -> str | None:
+    async with pool.acquire(timeout=health.CHECK_TIMEOUT_S) as connection:
+        missing = await pending_postgres(connection)
+    return behind_text(missing)
+
+
+async def _someone_leads(pool: Pool) -> str | None:
+    leader = await PostgresChangeLog(pool, payload).leader()
+    return None if leader["held"] else "no relay leads"
+
+
+def _diagnosis(pool: Pool | None, checks: dict[str, health.Check], secrets: Secrets) -> Diagnostics:
+    return Diagnostics(pool, lambda: health.run_checks(checks), secrets.admin_token)
