@@ -17,6 +17,26 @@ EPOCH_PATTERN = r"[a-z0-9]{12}"
 _CURSOR = re.compile(rf"(?:(?P<epoch>{EPOCH_PATTERN})-)?(?P<revision>\d{{1,18}})")
 
 
+# --- people -----------------------------------------------------------------------------------------
+
+
+class Role(StrEnum):
+    """What somebody may do, each the lesser ones' too: look; run and stop jobs, set sources; everything."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who asks, as the audit log names them: a token or a person, what they may do, and from which address."""
+
+    who: str
+    role: Role
+    address: str
+
+
 # --- jobs -------------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from typing import Protocol
 from fastapi import Request
 
 from planetwire.errors import Forbidden, InputError, Unauthorised
+from planetwire.model import Actor, Role
 from planetwire.web.codes_memory import MemoryCodes
 from planetwire.web.failures_memory import MemoryBrake
 
@@ -114,20 +115,25 @@ class Guard:
             return
         raise Unauthorised("sign in to read")
 
-    async def admin(self, request: Request) -> None:
+    async def operator(self, request: Request) -> Actor:
+        """Jobs and sources: who may run, stop and set them."""
+        return await self.admin(request)
+
+    async def admin(self, request: Request) -> Actor:
         """Writing: bearer admin token, or a session from our own origin."""
         address = request.client.host if request.client else ""
         await self._check_rate(address)
         authorization = request.headers.get("authorization")
         if authorization is not None:
             if self.bearer_is(authorization, self.admin_token):
-                return
+                return Actor("admin token", Role.ADMIN, address)
             await self.brake.note(address)
             raise Unauthorised("wrong token")
         if not self.session_valid(request.cookies.get(COOKIE)):
             raise Unauthorised("sign in first")
         if not same_origin(request.headers.get("origin"), request.headers.get("host")):
             raise Forbidden("the request comes from another site", code="wrong_origin")
+        return Actor("session", Role.ADMIN, address)
 
     async def check_ingest(self, authorization: str | None, address: str) -> None:
         """Pushing observations: bearer ingest or admin token. Raises Unauthorised, Forbidden, TooManyFailures."""

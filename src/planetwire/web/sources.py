@@ -58,7 +58,7 @@ def router(
         items = sorted([*known, *runs()], key=lambda record: str(record.get("source")))
         return _json({"items": items, "next_cursor": None})
 
-    @routes.patch("/{source}", dependencies=[Depends(guard.admin)])
+    @routes.patch("/{source}", dependencies=[Depends(guard.operator)])
     async def change(source: Annotated[str, Path(max_length=100)], wish: SourceChange) -> Response:
         """Switch a source on or off, pause it, or set when it runs. 400 below the provider's floor."""
         if sources is None or pause is None or any(record.get("source") == source for record in runs()):
