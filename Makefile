@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STATIC := src/planetwire/web/static/index.html
 FRONTEND_FILES := $(shell find frontend/src frontend/public -type f 2>/dev/null) $(wildcard frontend/*.json frontend/*.ts frontend/*.html)
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check fmt lint types arch house frontend-check unit pytest e2e bench bench-peers wheel lock new-layer clean
+.PHONY: help setup demo dev test test-long quick business check fmt lint types arch house frontend-check unit pytest e2e bench bench-peers wheel lock new-layer clean
 
 help: ## Print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -31,7 +31,19 @@ $(STATIC): frontend/node_modules/.installed $(FRONTEND_FILES)
 demo: setup ## Run everything on simulated feeds and print the address
 	$(BIN)/planetwire demo
 
-test: setup check frontend-check pytest ## Every gate and every test
+dev: setup ## Everything on simulated feeds, back end and page reloading as files change
+	$(BIN)/python scripts/dev.py
+
+test: setup check frontend-check business pytest ## Every gate and every test
+
+test-long: setup ## The long forms of the random tests; before a release, an hour or two
+	PLANETWIRE_LONG=1 $(BIN)/python -m pytest -q --timeout 7200 -n $${PLANETWIRE_TEST_WORKERS:-2} \
+		tests/property tests/crash/test_outbox_oracle.py tests/integration/test_outbox_writers.py
+
+quick: check frontend-check unit ## Gates, unit tests, vitest
+
+business: frontend/node_modules/.installed ## The front end's tests that acceptance names
+	cd frontend && npm run --silent test:business
 
 check: fmt-check lint types arch house ## The gates that need no server
 

@@ -3,6 +3,10 @@
 import pytest
 from hypothesis import HealthCheck, settings
 
+import inherited
+
+inherited.put_right()
+
 # How long an example takes says how busy the machine is; speed is measured in bench/.
 settings.register_profile("planetwire", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("planetwire")
@@ -12,6 +16,7 @@ pytest_plugins = [
     "fix_earth",
     "fix_feeds",
     "fix_installation",
+    "fix_missing",
     "fix_observations",
     "fix_pgbouncer",
     "fix_postgres",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
+
+from missing import program
 
 FLAGS = [
     "--no-sandbox",
@@ -26,21 +26,10 @@ DESKTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
 
 
-def chromium() -> str:
-    """Path of the browser; skips, or fails in CI, when there is none."""
-    for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
-        found = shutil.which(name)
-        if found:
-            return found
-    if os.environ.get("CI"):
-        pytest.fail("no Chromium on this machine; in CI that is a failure")
-    pytest.skip("no Chromium on this machine")
-
-
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One browser a test session."""
-    executable = chromium()
+    executable = program("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=executable, args=FLAGS, headless=True)
         yield launched

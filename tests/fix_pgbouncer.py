@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import socket
 import subprocess
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from missing import program
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, _becomes
 from planetwire.supervise.parentage import ends_with_parent
 
@@ -37,20 +37,10 @@ SERVERS = 3
 START_S = 20.0
 
 
-def pgbouncer() -> str:
-    """Path of the program; skips, or fails in CI, when there is none."""
-    found = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
-    if found:
-        return found
-    if os.environ.get("CI"):
-        pytest.fail("no PgBouncer on this machine; in CI that is a failure")
-    pytest.skip("no PgBouncer on this machine")
-
-
 @pytest.fixture(scope="session")
 def pooler(pg_cluster: EmbeddedPostgres) -> Iterator[str]:
     """`host:port` of a pooler that leads to every database of the cluster."""
-    program = pgbouncer()
+    executable = program("pgbouncer")
     folder = Path(tempfile.mkdtemp(prefix="pw-pooler-"))
     folder.chmod(0o755)
     (folder / "users.txt").write_text('"planetwire" ""\n', encoding="ascii")
@@ -66,7 +56,7 @@ def pooler(pg_cluster: EmbeddedPostgres) -> Iterator[str]:
 
     with (folder / "pgbouncer.log").open("wb") as output:
         process = subprocess.Popen(
-            [program, folder / "pgbouncer.ini"], stdout=output, stderr=output, cwd="/", preexec_fn=before_exec
+            [executable, folder / "pgbouncer.ini"], stdout=output, stderr=output, cwd="/", preexec_fn=before_exec
         )
     try:
         _wait_listening(process, port, folder / "pgbouncer.log")

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from long_form import examples
 from planetwire.cities import CITIES
 from planetwire.collect.ingest import normalise
 from planetwire.facts.observation_wire import wire_body
@@ -55,7 +56,7 @@ def test_the_example_comes_out_as_written(example: Path) -> None:
     runway=st.from_regex(r"\A\d\d[LRC]?(/\d\d[LRC]?)?\Z"),
     label=st.text(max_size=100),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_every_event_satisfies_the_schema(city, temp: float, at: int | None, runway: str, label: str) -> None:  # type: ignore[no-untyped-def]
     """S105, S131–S145."""
     inner = {"temp": temp, "obs_time": at, "station_label": label, "runway_points": [{"runway": runway, "temp": temp}]}

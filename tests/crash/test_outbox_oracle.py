@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import signal
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from long_form import amount, seed_of
 from map_client import Page
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.outbox.changelog_postgres import BROADCASTS_CHANNEL
@@ -24,8 +24,8 @@ from planetwire.postgres import Pool, open_pool
 from planetwire.stream.log_postgres import PostgresEventLog
 from random_writes import FAR, Writer
 
-# The short form runs with the other tests. PLANETWIRE_LONG_CHANGES=100000 asks for so many changes.
-CHANGES = int(os.environ.get("PLANETWIRE_LONG_CHANGES", "1500"))
+# Short with the other tests, long by `make test-long`; PLANETWIRE_LONG_CHANGES names any other number.
+CHANGES = amount("CHANGES", 1_500, 20_000)
 ROUND_CHANGES = max(CHANGES // 20, 750)  # then quiet, and the map is compared
 KILLS = 2 if CHANGES < 10_000 else 4  # in a round, at least
 WRITERS = 6
@@ -135,7 +135,7 @@ async def test_the_map_equals_the_database_whatever_is_written_and_wherever_rela
     pg_pool: Pool, pg_dsn: str
 ) -> None:
     """S16, S17, S22, S31, S32, S79, S80, Q24, Q25; snapshot(t0) + events(t0..t1) = snapshot(t1), for every layer."""
-    seed = int(os.environ.get("PLANETWIRE_LONG_SEED") or random.SystemRandom().randrange(10**6))
+    seed = seed_of("SEED")
     print("seed", seed)
     await pg_pool.execute(FAR)
     writing = await open_pool(pg_dsn, application="test", max_size=WRITERS)

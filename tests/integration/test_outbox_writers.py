@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from collections.abc import Sequence
 
 import pytest
 
 from ledger_tools import until
+from long_form import amount
 from planetwire.clock import SystemClock
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import LogEvent
@@ -21,8 +21,8 @@ from planetwire.relay.relay import Relay
 from planetwire.settings import RelaySettings
 
 WRITERS = 12
-# The short form runs with the other tests. PLANETWIRE_LONG_CHANGES=20000 asks for so many changes.
-CHANGES = int(os.environ.get("PLANETWIRE_LONG_CHANGES", "1200"))
+# Short with the other tests, long by `make test-long`; PLANETWIRE_LONG_CHANGES names any other number.
+CHANGES = amount("CHANGES", 1_200, 20_000)
 TAKES_MAX_S = 0.02
 LEFT = "select count(*) from earth_data_change_events where consumed_at is null"
 LOGGED = "select coalesce(sum((message->>'merged_count')::int), 0)::int from earth_broadcasts"

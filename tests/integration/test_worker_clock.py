@@ -6,14 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 import ledger_oracle
 from chaos import Crew
 from ledger_tools import row_of, status_of, until, wish
+from missing import faketime_library
 from planetwire.clock import ManualClock, SystemClock
 from planetwire.jobs.jobs_postgres import PostgresJobQueue
 from planetwire.jobs.running import Handler
@@ -24,7 +22,6 @@ from planetwire.ports import Clock
 from planetwire.postgres import Pool
 from planetwire.settings import JobSettings
 
-FAKETIME = [str(path) for path in Path("/usr/lib").glob("*/faketime/libfaketime.so.1")]
 START = datetime(2026, 5, 1, tzinfo=UTC)
 SETTINGS = JobSettings(poll_s=0.05)  # else the product's: lease 30 s, heartbeat 10 s
 STEP_S = 12.0  # longer than the longest pause between two heartbeats, shorter than a lease
@@ -207,15 +204,15 @@ async def test_workers_whose_clocks_are_an_hour_apart_both_ways_share_a_ledger(p
     assert await pg_pool.fetchval("select max(attempts) from collection_tasks") == 1
 
 
-@pytest.mark.skipif(not FAKETIME, reason="needs libfaketime")
 async def test_processes_whose_clocks_are_an_hour_wrong_take_over_from_each_other(pg_pool: Pool, pg_dsn: str) -> None:
     """Q18: one hour before and one behind; each is killed once, so the other finds it silent by the same clock."""
+    library = faketime_library()
     await ledger_oracle.install(pg_pool)
     await pg_pool.execute(SUBMIT, 60)
     crew = Crew()
     # Not the program `faketime`: it stays in between, and a kill would meet it alone.
     for name, offset in (("early", "-1h"), ("late", "+1h")):
-        crew.hire(name, pg_dsn, "env", f"LD_PRELOAD={FAKETIME[0]}", f"FAKETIME={offset}")
+        crew.hire(name, pg_dsn, "env", f"LD_PRELOAD={library}", f"FAKETIME={offset}")
     try:
         for name, share in (("early", 30), ("late", 90)):
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from collections import Counter
 
 import pytest
 
 from ledger_tools import until
+from long_form import amount, seed_of
 from planetwire.clock import SystemClock
 from planetwire.ending import end_all
 from planetwire.facts.by_hand import ByHand
@@ -20,8 +20,8 @@ from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.postgres import Pool, open_pool
 from random_writes import FAR, REFUSED, SOURCES, Writer
 
-# The short form runs with the other tests. PLANETWIRE_LONG_CHANGES=20000 asks for so many writes.
-WRITES = int(os.environ.get("PLANETWIRE_LONG_CHANGES", "600"))
+# Short with the other tests, long by `make test-long`; PLANETWIRE_LONG_CHANGES names any other number.
+WRITES = amount("CHANGES", 600, 6_000)
 WRITERS, LOOPS = 5, 2
 DERIVERS = EarthLayerAdapterRegistry().derivers
 LOAD = """insert into collected_data (source, external_key, kind, title)
@@ -55,7 +55,7 @@ async def write(writer: Writer, writes: int, done: Counter[str]) -> None:
 
 async def test_in_the_end_every_fact_is_found_as_it_is_whoever_wrote_it(pg_pool: Pool, pg_dsn: str) -> None:
     """S79, S80: no order of commits leaves search with what a fact was before, or without it."""
-    seed = int(os.environ.get("PLANETWIRE_LONG_SEED") or random.SystemRandom().randrange(10**6))
+    seed = seed_of("SEED")
     print("seed", seed)
     await pg_pool.execute(FAR)
     writing = await open_pool(pg_dsn, application="test", max_size=WRITERS)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from long_form import examples
 from planetwire.cron import next_after, smallest_gap_s, upcoming, zone_of
 from planetwire.errors import InputError
 
@@ -128,7 +129,7 @@ def matches(expression: str, at: datetime) -> bool:
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(expression=EXPRESSIONS, after=INSTANTS)
 def test_ticks_in_utc_are_those_a_watch_would_show(expression: str, after: datetime) -> None:
     end = after + timedelta(days=2)
@@ -140,7 +141,7 @@ def test_ticks_in_utc_are_those_a_watch_would_show(expression: str, after: datet
     assert found == seen
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(expression=EXPRESSIONS, after=INSTANTS, name=st.sampled_from(ZONES))
 def test_ticks_rise_in_every_zone_and_lie_on_matching_minutes(expression: str, after: datetime, name: str) -> None:
     zone = zone_of(name)
@@ -157,7 +158,7 @@ def test_ticks_rise_in_every_zone_and_lie_on_matching_minutes(expression: str, a
         assert changed or matches(expression, at)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(expression=EXPRESSIONS)
 def test_no_two_ticks_are_closer_than_the_smallest_gap(expression: str) -> None:
     try:
@@ -175,7 +176,7 @@ TEXTS = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(text=TEXTS, name=st.one_of(st.sampled_from(ZONES), st.text(max_size=20)), after=st.datetimes())
 def test_whatever_is_written_gives_a_time_nothing_or_a_refusal(text: str, name: str, after: datetime) -> None:
     try:

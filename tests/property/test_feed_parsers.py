@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from long_form import examples
 from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.feed_metar import AwcMetar
 from planetwire.collect.feed_usgs import UsgsQuakes
@@ -61,14 +62,14 @@ def read(source: str, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("source", sorted(FEEDS))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(body=st.binary(max_size=400))
 def test_arbitrary_bytes_are_rows_or_a_bad_body(source: str, body: bytes) -> None:
     read(source, body)
 
 
 @pytest.mark.parametrize("source", sorted(FEEDS))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(data=st.data())
 def test_a_damaged_body_is_rows_or_a_bad_body(source: str, data: st.DataObject) -> None:
     """Report 75: also one that was cut, or has bytes changed anywhere."""
@@ -80,7 +81,7 @@ def test_a_damaged_body_is_rows_or_a_bad_body(source: str, data: st.DataObject) 
 
 
 @pytest.mark.parametrize("source", sorted(FEEDS))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(values=st.data())
 def test_a_record_with_any_values_costs_at_most_itself(source: str, values: st.DataObject) -> None:
     """Its fields may be anything; the record beside it lives."""

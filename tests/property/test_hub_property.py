@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes import MemoryEventLog
+from long_form import examples
 from planetwire.clock import ManualClock
 from planetwire.model import LogEvent, ResyncReason
 from planetwire.ports import Subscription
@@ -146,7 +147,7 @@ class World:
         raise AssertionError("somebody never caught up")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(st.sampled_from(TOPICS), max_size=8), st.integers(1, 60), st.sampled_from([1, 3, 2048]), steps)
 def test_every_connection_gets_exactly_its_topics_events_after_its_cursor(
     pattern: list[str], times: int, ring: int, plan: list[tuple[Any, ...]]

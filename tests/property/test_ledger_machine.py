@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -23,6 +22,7 @@ from hypothesis.stateful import (
 import ledger_oracle
 from fix_postgres import database_of
 from ledger_tools import ALL_TYPES, expire, queue_on, wish
+from long_form import amount
 from planetwire.errors import LeaseLost, StateError
 from planetwire.jobs.jobs_postgres import PostgresJobQueue
 from planetwire.model import JobStatus, Lease, TaskType
@@ -30,7 +30,7 @@ from planetwire.postgres import open_pool
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
 T = TypeVar("T")
-EXAMPLES = int(os.environ.get("LEDGER_EXAMPLES", "40"))
+EXAMPLES = amount("LEDGER_EXAMPLES", 40, 400)
 KINDS = st.sampled_from(list(TaskType))
 SOURCES = st.sampled_from(["a", "b", "c"])
 HELD = {"running", "cancelling"}

@@ -1,13 +1,13 @@
 """The law of the stream: snapshot(t0) + events(t0..t1) = snapshot(t1), whatever happens in between.
 
-Short form in the suite; `STREAM_LAW_RUNS=10000` is the long one, `STREAM_LAW_SEED` begins elsewhere or repeats a run.
+Short form in the suite, 1,000 runs by `make test-long`; `PLANETWIRE_LONG_LAW_RUNS` is their number, and
+`PLANETWIRE_LONG_LAW_SEED` begins elsewhere or repeats a run.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import shutil
 import tempfile
@@ -20,9 +20,10 @@ import uvloop
 from law_client import LawClient
 from law_world import NAMES, LawWorld
 from live_streams import SseClient
+from long_form import amount
 
-RUNS = int(os.environ.get("STREAM_LAW_RUNS", "50"))
-SEED = int(os.environ.get("STREAM_LAW_SEED", "1"))
+RUNS = amount("LAW_RUNS", 50, 1_000)
+SEED = amount("LAW_SEED", 1, 1)
 RUN_TIMEOUT_S = 60
 
 
@@ -68,7 +69,7 @@ def _raise_failed(lives: list[asyncio.Future[None]]) -> None:
             life.result()
 
 
-@pytest.mark.timeout(0 if RUNS > 1_000 else 120)
+@pytest.mark.timeout(max(120, 4 * RUNS))
 def test_snapshot_and_events_are_the_next_snapshot(capsys: pytest.CaptureFixture[str]) -> None:
     """S154, S194, S224, Q1–Q6; F1–F14, F16, F22, F23, F26, F33: no gap unseen, no resync without a reason.
 
@@ -82,7 +83,7 @@ def test_snapshot_and_events_are_the_next_snapshot(capsys: pytest.CaptureFixture
         try:
             said += (uvloop.run if seed % 2 else asyncio.run)(one_run(folder, seed))
         except BaseException as error:
-            error.add_note(f"repeat: STREAM_LAW_SEED={seed} STREAM_LAW_RUNS=1")
+            error.add_note(f"repeat: PLANETWIRE_LONG_LAW_SEED={seed} PLANETWIRE_LONG_LAW_RUNS=1")
             raise
         finally:
             shutil.rmtree(folder)

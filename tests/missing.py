@@ -1,0 +1,49 @@
+"""Programs that Debian must give: where one is missing its tests are skipped at home and fail in CI."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"  # Debian's servers are not on everybody's path
+ABSENT = "not installed: "  # how a reason begins; `conftest.py` gathers them into one line
+PACKAGES = {
+    "caddy": "caddy",
+    "chromium": "chromium",
+    "libfaketime": "faketime",
+    "nginx": "nginx-light",
+    "pgbouncer": "pgbouncer",
+}
+
+
+def program(name: str, *others: str) -> str:
+    """Its path, by the first of the names that is found. Skips, or fails in CI, when there is none."""
+    found = next(filter(None, (shutil.which(known, path=PATH) for known in (name, *others))), None)
+    return found or absent(name)
+
+
+def faketime_library() -> str:
+    """The library that moves a process's clock. Skips, or fails in CI, when it is missing."""
+    found = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
+    return str(found) if found else absent("libfaketime")
+
+
+def absent(name: str) -> NoReturn:
+    """Skip; in CI fail."""
+    reason = f"{ABSENT}{name} (apt-get install {PACKAGES[name]})"
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def said_once(reasons: list[str]) -> str | None:
+    """One line for all of them, or None when nothing is missing."""
+    names = sorted({reason.partition(ABSENT)[2].partition(" ")[0] for reason in reasons if ABSENT in reason})
+    if not names:
+        return None
+    packages = " ".join(sorted({PACKAGES[name] for name in names if name in PACKAGES}))
+    return f"skipped for want of {', '.join(names)}: apt-get install {packages}"
