@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STATIC := src/planetwire/web/static/index.html
 FRONTEND_FILES := $(shell find frontend/src frontend/public -type f 2>/dev/null) $(wildcard frontend/*.json frontend/*.ts frontend/*.html)
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test test-long quick business check fmt lint types arch house frontend-check unit pytest e2e bench bench-peers wheel lock new-layer clean
+.PHONY: help setup demo dev test test-long quick business check fmt lint types arch house frontend-check unit pytest e2e bench bench-peers wheel lock schema new-layer clean
 
 help: ## Print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -97,6 +97,9 @@ lock: ## Write the Python lock files anew
 	$(BIN)/python -m uv pip compile -q --universal --generate-hashes --no-header --group dev pyproject.toml -o requirements/dev.lock
 	$(BIN)/python -m uv pip compile -q --universal --generate-hashes --no-header pyproject.toml -o requirements/run.lock
 	$(BIN)/python -m uv pip compile -q --universal --generate-hashes --no-header --group pyproject.toml:bench -o requirements/bench.lock
+
+schema: $(VENV)/.installed ## Write what the migrations add up to, and list new ones
+	$(BIN)/python scripts/write_schema.py
 
 new-layer: ## Write the files of a layer: NAME=volcanoes SOURCE=usgs_volcanoes [KIND=volcano]
 	@$(PYTHON) scripts/new_layer.py "$(NAME)" "$(SOURCE)" $(if $(KIND),--kind "$(KIND)")

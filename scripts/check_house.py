@@ -15,7 +15,9 @@ ARCHITECTURE_LINES_MAX = 200
 SAME_PREFIX_MAX = 12  # files `feed_*` in one folder; more asks for a folder
 # File → reason. Generated files, fixtures and lock files are exempt by name below.
 LONG_FILES: dict[str, str] = {}
-EXEMPT = re.compile(r"(package-lock\.json|\.lock|schema\.d\.ts|\.json|\.csv|\.txt|\.md|\.svg|/fixtures/|/samples/)")
+EXEMPT = re.compile(
+    r"(package-lock\.json|\.lock|schema\.d\.ts|\.json|\.csv|\.txt|\.md|\.svg|/fixtures/|/samples/|_schema/head)"
+)
 # Paths of one machine, package hosts, and notes to oneself do not belong into a repository.
 FOREIGN = re.compile(
     r"(?<![\w.])/(?:work|home|farm)/\w|registry\.npmjs\.org|files\.pythonhosted\.org|pypi\.org/simple|\bFIXME\b|\bXXX\b"

@@ -1,0 +1,99 @@
+"""Writes what the migrations add up to, `_schema/head.sql` and `head_sqlite.sql`, and adds new ones to the list.
+
+`_schema/landed.txt` holds each migration's checksum. A line that is there is never written anew: databases have been
+made by that text. Whoever changes a migration before anybody has it takes the line out by hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from planetwire.migrate import migrate_postgres, migrate_sqlite, migrations
+from planetwire.postgres import connect
+from planetwire.supervise.embedded_postgres import EmbeddedPostgres, find_binaries
+
+SCHEMA = Path(__file__).resolve().parent.parent / "src" / "planetwire" / "_schema"
+HEAD = "-- What the migrations of {engine} add up to. Written by `make schema`; a test compares.\n\n"
+# What depends on the server's own version and on the moment, not on the migrations.
+VOLATILE = re.compile(r"^(--.*|\\(un)?restrict .*|SET .*|SELECT pg_catalog\.set_config.*)$")
+
+
+def dump(cluster: EmbeddedPostgres, dsn: str) -> str:
+    """The schema of a database, without what changes by itself."""
+    said = subprocess.run(
+        [find_binaries(cluster.pg_bin) / "pg_dump", "--schema-only", "--no-owner", "--no-privileges", dsn],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    kept = "\n".join("" if VOLATILE.match(line) else line for line in said.stdout.splitlines())
+    return HEAD.format(engine="PostgreSQL") + re.sub(r"\n{3,}", "\n\n", kept).strip() + "\n"
+
+
+def dump_sqlite() -> str:
+    """The same of an observation file."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    migrate_sqlite(connection)
+    rows = connection.execute("select sql from sqlite_master where sql is not null order by type desc, name")
+    text = "\n\n".join(row[0] + ";" for row in rows)
+    connection.close()
+    return HEAD.format(engine="SQLite") + text + "\n"
+
+
+def checksums() -> dict[str, str]:
+    """Of every migration there is, by file name."""
+    return {
+        f"{migration.name}.{engine}.sql": migration.checksum
+        for engine in ("postgres", "sqlite")
+        for migration in migrations(engine)  # type: ignore[arg-type]
+    }
+
+
+def landed() -> dict[str, str]:
+    """The list as it is."""
+    lines = (SCHEMA / "landed.txt").read_text(encoding="ascii").splitlines()
+    return dict(reversed(line.split()) for line in lines)  # type: ignore[arg-type]
+
+
+def whole_list() -> str:
+    """The list with the new ones behind it. Raises SystemExit for one that was changed or is gone."""
+    known, present = landed() if (SCHEMA / "landed.txt").exists() else {}, checksums()
+    for name, checksum in known.items():
+        if present.get(name) != checksum:
+            raise SystemExit(f"{name} was changed or removed, and databases have it; write a new migration instead")
+    return "".join(f"{checksum}  {name}\n" for name, checksum in (known | present).items())
+
+
+async def _migrated(cluster: EmbeddedPostgres) -> str:
+    connection = await connect(cluster.dsn, application="schema")
+    await migrate_postgres(connection)
+    await connection.close()
+    return dump(cluster, cluster.dsn)
+
+
+def main() -> int:
+    listed = whole_list()
+    folder = Path(tempfile.mkdtemp(prefix="pw-schema-"))
+    folder.chmod(0o755)
+    cluster = EmbeddedPostgres(folder, config={"fsync": "off"})
+    cluster.start()
+    try:
+        head = asyncio.run(_migrated(cluster))
+    finally:
+        cluster.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+    for name, text in (("head.sql", head), ("head_sqlite.sql", dump_sqlite()), ("landed.txt", listed)):
+        (SCHEMA / name).write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
