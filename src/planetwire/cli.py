@@ -139,6 +139,29 @@ def migrate(
 
 
 @app.command()
+def backup(folder: Annotated[Path, typer.Argument(help="A new folder.")]) -> None:
+    """Save everything of this installation, while it runs: database, readings, tokens, what feeds know."""
+    from planetwire.supervise.backup import save
+
+    with _settings("backup") as settings:
+        told = save(settings, folder)
+        typer.echo("\n".join(f"{size:>14,}  {name}" for name, size in told.files.items()))
+        typer.echo(f"saved in {folder}; it holds tokens: keep it as you keep them")
+
+
+@app.command()
+def restore(folder: Annotated[Path, typer.Argument(help="What `backup` saved.")]) -> None:
+    """Bring a backup back, into an empty data dir (and an empty database, where you have your own)."""
+    from planetwire.supervise.backup import bring_back
+
+    with _settings("restore") as settings:
+        told = bring_back(settings, folder)
+        typer.echo(f"brought back {len(told.files)} files into {settings.data_dir}; start it as before")
+        if told.unset:
+            typer.echo(f"set when it was saved, and not now: {', '.join(told.unset)}")
+
+
+@app.command()
 def config(
     as_json: AsJson = False,
     show_secrets: Annotated[bool, typer.Option("--show-secrets", help="Print secrets instead of ***.")] = False,
