@@ -92,6 +92,7 @@ class FeedError(PlanetwireError):
 
     Codes: `auth_refused`, `bad_body`, `transient`, `truncated`, `not_found`.
     `retry_after_s` is what the provider asked for, or None; `sample` at most 200 characters of what was at fault.
+    `answered` is False when the request never got an answer: then it does not count towards the provider's floor.
     """
 
     code = "transient"
@@ -103,10 +104,17 @@ class FeedError(PlanetwireError):
         code: str | None = None,
         retry_after_s: float | None = None,
         sample: str | None = None,
+        answered: bool = True,
     ) -> None:
         super().__init__(message, code=code)
         self.retry_after_s = retry_after_s
         self.sample = sample
+        self.answered = answered
+
+    @property
+    def passing(self) -> bool:
+        """Whether the moment was at fault rather than the request: the same one may do in a minute."""
+        return not self.answered or self.code in ("transient", "truncated")
 
 
 class SetupError(PlanetwireError):

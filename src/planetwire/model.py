@@ -118,14 +118,16 @@ class Job(NamedTuple):
 class DueSource:
     """A source whose time has come, as the database saw it at `now`, its clock. `due_at`: None before any plan.
 
-    `tick_at` is the tick of `cron` that `due_at` stands for, before jitter and floor.
+    `tick_at` is the tick of `cron` that `due_at` stands for, before jitter and floor. `retry_at`: when the source is
+    tried again after a failure in passing, whatever its schedule says. The floor counts from `answered_at`.
     """
 
     source: str
     now: datetime
     due_at: datetime | None
     tick_at: datetime | None
-    last_run_at: datetime | None
+    retry_at: datetime | None
+    answered_at: datetime | None
     interval_s: float
     floor_s: float
     cron: str | None

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 import orjson
@@ -264,3 +265,29 @@ async def test_an_unreadable_state_file_starts_anew(bench: Bench) -> None:
     (bench.folder / "feeds" / f"{SOURCE}.json").write_bytes(b"{half")
     assert bench.record == {}
     assert await bench.feeds.turn(SOURCE)
+
+
+async def test_a_provider_that_cannot_be_reached_is_asked_after_1_2_5_and_then_every_15_minutes(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """Its floor counts from its last answer: a connection that failed asked nobody."""
+    with socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        shut = f"http://127.0.0.1:{taken.getsockname()[1]}/"
+        for pause_s in (60, 120, 300, 900, 900):
+            feeds = bench.restarted(url=shut, floor_s=0 if pause_s == 60 else 50)
+            assert not await feeds.turn(SOURCE)
+            assert bench.record["answered_at"] is None
+            assert _wait_s(bench) == pause_s
+            bench.advance(pause_s)
+    feeds = bench.restarted(floor_s=7200)
+    bench.answer(("KLGA", NOW - timedelta(minutes=9), 8.0))
+    assert await feeds.turn(SOURCE)
+    assert (bench.record["failures"], _wait_s(bench)) == (0, 7200)
+    bench.advance(600)
+    assert not await bench.restarted(floor_s=7200, url=shut).turn(SOURCE)
+    assert _wait_s(bench) == 6600, "the floor goes on from the last answer"
+
+
+def _wait_s(bench: Bench) -> float:
+    return (datetime.fromisoformat(bench.record["next_run_at"]) - bench.clock.now()).total_seconds()

@@ -75,11 +75,14 @@ class Fetched:
     state: FetchState
     message: str
     retry_after_s: float | None = None
+    answered: bool = True  # False: the request never got an answer
 
     def raise_failure(self) -> None:
         """Raises FeedError with the outcome as its code, if the outcome is a failure."""
         if self.outcome in FAILURES:
-            raise FeedError(self.message, code=self.outcome.value, retry_after_s=self.retry_after_s)
+            raise FeedError(
+                self.message, code=self.outcome.value, retry_after_s=self.retry_after_s, answered=self.answered
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +120,14 @@ class PoliteClient:
             async with lock, asyncio.timeout(WHOLE_ANSWER_S):
                 return await self._once(url, state, rules, dict(headers or {}))
         except (TimeoutError, httpx.TimeoutException):
-            return self._failed(Outcome.TRANSIENT, state, f"no answer in time from {urlsplit(url).netloc}")
+            message = f"no answer in time from {urlsplit(url).netloc}"
+            return replace(self._failed(Outcome.TRANSIENT, state, message), answered=False)
         except httpx.RemoteProtocolError as error:
             return self._failed(Outcome.TRUNCATED, state, f"the answer broke off: {error}")
         except httpx.HTTPError as error:
             what = str(error) or type(error).__name__
-            return self._failed(Outcome.TRANSIENT, state, f"cannot reach {urlsplit(url).netloc}: {what}")
+            message = f"cannot reach {urlsplit(url).netloc}: {what}"
+            return replace(self._failed(Outcome.TRANSIENT, state, message), answered=False)
 
     async def _once(self, url: str, state: FetchState, rules: FetchRules, headers: dict[str, str]) -> Fetched:
         try:

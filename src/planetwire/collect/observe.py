@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from planetwire.backoff import after_failures_s
 from planetwire.collect.delivered import Delivered
 from planetwire.collect.feeds import ObservationFeed
 from planetwire.collect.feedstate_file import FeedStates
@@ -43,6 +44,7 @@ class _Turn:
     hours: int
     needed_from: datetime
     requests: int = 0
+    answered: bool = False  # any of them
     rows: int = 0
     rejects: int = 0
     delivered: int = 0
@@ -136,6 +138,7 @@ class ObservationFeeds:
         known = self._validators.setdefault(source, {})
         turn.requests += 1
         fetched = await self._client.fetch(url, known.get(url, FetchState()), feed.rules)
+        turn.answered |= fetched.answered
         fetched.raise_failure()
         if fetched.outcome is not Outcome.FRESH or fetched.body is None:
             return
@@ -181,7 +184,8 @@ class ObservationFeeds:
     def _failed(self, source: str, record: Json, turn: _Turn, error: PlanetwireError) -> None:
         failures = int(record.get("failures") or 0) + 1
         asked_s = error.retry_after_s if isinstance(error, FeedError) else None
-        wait_s = max(record["floor_s"], _backoff_s(failures) if asked_s is None else asked_s)
+        pause_s = after_failures_s(failures) if isinstance(error, FeedError) else _backoff_s(failures)
+        wait_s = max(_floor_left_s(record, turn), pause_s if asked_s is None else asked_s)
         until = None if asked_s is None else _text(turn.at + timedelta(seconds=asked_s))
         result = {"failures": failures, "last_error": error.message, "last_error_code": error.code}
         self._remember(source, record, turn, wait_s, result | {"cooldown_until": until})
@@ -195,6 +199,7 @@ class ObservationFeeds:
             {
                 **{key: record[key] for key in ("enabled", "interval_s", "floor_s")},
                 "last_run_at": _text(turn.at),
+                "answered_at": _text(turn.at) if turn.answered else record.get("answered_at"),
                 "next_run_at": _text(turn.at + timedelta(seconds=wait_s)),
                 "rows_last_run": turn.rows,
                 "rejects_last_run": turn.rejects,
@@ -219,6 +224,14 @@ def _pause_s(record: Json) -> float:
     return float(max(record["interval_s"], record["floor_s"]))
 
 
+def _floor_left_s(record: Json, turn: _Turn) -> float:
+    """How much of the floor is left: it counts from the last run whose provider answered."""
+    answered_at = turn.at if turn.answered else _time(record.get("answered_at"))
+    if answered_at is None:
+        return 0.0
+    return max(float(record["floor_s"]) - (turn.at - answered_at).total_seconds(), 0.0)
+
+
 def _is_cut(parsed: Parsed, answer_max_rows: int, turn: _Turn) -> bool:
     """Whether the answer is full, ends before what is needed, and there are requests left to ask more finely."""
     count = len(parsed.rows) + len(parsed.rejects) + sum(parsed.notes.values())
@@ -229,7 +242,7 @@ def _is_cut(parsed: Parsed, answer_max_rows: int, turn: _Turn) -> bool:
 
 
 def _backoff_s(failures: int) -> float:
-    """Five seconds, doubled a failure, at most half an hour, ± 20 %."""
+    """After a delivery that failed, which asks only us: 5 s, doubled each time, at most half an hour, ± 20 %."""
     base_s = min(BACKOFF_FIRST_S * 2.0 ** min(failures - 1, 20), BACKOFF_MAX_S)
     return base_s * random.uniform(1 - BACKOFF_JITTER, 1 + BACKOFF_JITTER)
 

@@ -9,12 +9,17 @@ from dataclasses import dataclass
 from planetwire.errors import BackendError, FeedError, NotFound
 from planetwire.failpoint import failpoint
 from planetwire.log import get_logger
-from planetwire.model import Batch, Lease
+from planetwire.model import Batch, Job, Lease
 from planetwire.ports import Clock, Collector, FactStore, JobQueue, SourceStore
 
 log = get_logger()
 
 BATCH_TRIES = 3  # a batch that met a deadlock with somebody's own SQL
+
+
+def _last_try(job: Job) -> bool:
+    """Whether the ledger lets the job be when it fails now; before that it is tried again by itself."""
+    return job.attempts >= job.max_attempts
 
 
 def unlimited(source: str) -> float | None:
@@ -37,6 +42,7 @@ class CollectTask:
         """Raises FeedError and NotFound as the collector does; what was committed before stays."""
         source = lease.job.source or ""
         rejects = 0
+        asked = False
         try:
             state = await self.facts.fetch_state(source)
             manual = not lease.job.payload.get("scheduled")
@@ -44,12 +50,19 @@ class CollectTask:
                 async for batch in batches:
                     await self._commit(lease, source, batch)
                     rejects += len(batch.rejects)
+                    asked |= bool(batch.facts) or batch.state is not None
                     failpoint("jobs.collect.after_batch")
                     await self._throttle(source, len(batch.facts))
-        except (FeedError, NotFound) as error:
-            await self.sources.report(source, rejects=rejects, error=(error.code, error.message))
+        except FeedError as error:
+            soon = _last_try(lease.job) or None if error.passing else False
+            failure = (error.code, error.message)
+            await self.sources.report(source, rejects=rejects, error=failure, answered=error.answered, soon=soon)
             raise
-        await self.sources.report(source, rejects=rejects, error=None)
+        except NotFound as error:
+            await self.sources.report(source, rejects=rejects, error=(error.code, error.message), answered=False)
+            raise
+        # A run inside a floor or a cooldown asked nobody: it says nothing about the provider.
+        await self.sources.report(source, rejects=rejects, error=None, answered=asked, soon=False if asked else None)
         return None
 
     async def _commit(self, lease: Lease, source: str, batch: Batch) -> None:

@@ -54,8 +54,19 @@ class SourceStore(Protocol):
         Raises NotFound, InputError for what the provider or the calendar does not allow. The record as it is then.
         """
 
-    async def report(self, source: str, *, rejects: int, error: tuple[str, str] | None) -> None:
-        """Note the end of a run."""
+    async def report(
+        self,
+        source: str,
+        *,
+        rejects: int,
+        error: tuple[str, str] | None,
+        answered: bool = True,
+        soon: bool | None = False,
+    ) -> None:
+        """Note the end of a run. `answered`: whether the provider said anything, from which the floor counts.
+
+        `soon`: the next job comes after 1, 2, 5, then every 15 minutes instead of as scheduled; None: as it was.
+        """
 
 
 class Feed(Protocol):
