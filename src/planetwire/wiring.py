@@ -25,6 +25,7 @@ from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.hints_postgres import write_hint
 from planetwire.jobs.housekeeping import Housekeeping
 from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.marks_file import WorkerMarks, take_over
 from planetwire.jobs.running import Handler
 from planetwire.jobs.schedule import Schedule
 from planetwire.jobs.schedule_postgres import PostgresScheduleBook
@@ -159,6 +160,9 @@ async def open_work(
         worker = Worker(
             queue, queue, handlers, doorbell.bell(TASKS), settings.jobs, clock, heart=lambda: _heart(settings, dsn)
         )
+        marks = WorkerMarks(settings.data_dir / "run" / "workers")
+        stack.enter_context(marks.living(worker.worker_id))
+        await take_over(marks, queue.take_back)
         parts.loops["worker"] = worker.run
         add_by_hand(parts.loops, pool, doorbell.bell(CHANGES))
         parts.loops["job-housekeeping"] = Housekeeping(queue.sweep, [queue.prune], clock).run
