@@ -132,7 +132,7 @@ def migrate(
 
     with _settings("migrate") as settings:
         dsn = settings.database_direct_url or database_of(settings)
-        applied = asyncio.run(run(dsn))
+        applied = asyncio.run(run(dsn, settings.migration))
         typer.echo("\n".join(f"applied {name}" for name in applied) or "up to date")
         if repair:
             typer.echo(f"triggers made anew: {asyncio.run(make_triggers(dsn))}")

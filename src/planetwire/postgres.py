@@ -83,6 +83,16 @@ async def connect(dsn: str, *, application: str) -> Connection:
     return connection
 
 
+@asynccontextmanager
+async def connected(dsn: str, *, application: str) -> AsyncIterator[Connection]:
+    """A connection for a block."""
+    connection = await connect(dsn, application=application)
+    try:
+        yield connection
+    finally:
+        await _end(connection)
+
+
 async def open_pool(dsn: str, *, application: str, min_size: int = 1, max_size: int = 8) -> Pool:
     """A pool with codecs. Raises BackendError when the server cannot be reached."""
     pooled = await _leads_to_pooler(dsn)

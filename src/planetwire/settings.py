@@ -69,6 +69,18 @@ class JobSettings(Section):
         return self.clear_deadline_s if task_type is TaskType.CLEAR_DATA else self.refresh_deadline_s
 
 
+class MigrationSettings(Section):
+    """What a change of PostgreSQL's schema may take."""
+
+    timeout_s: float = Field(3_600.0, gt=0, le=604_800, description="A migration that takes longer is undone.")
+    lock_timeout_s: float = Field(
+        5.0, gt=0, le=600, description="How long one try waits for whoever uses a table, and others behind it."
+    )
+    lock_wait_s: float = Field(
+        300.0, ge=0, le=86_400, description="For how long a migration that finds a table in use is tried again."
+    )
+
+
 class StreamSettings(Section):
     """Live connections."""
 
@@ -136,6 +148,7 @@ class Settings(BaseSettings):
     jobs: JobSettings = Field(default_factory=JobSettings)
     relay: RelaySettings = Field(default_factory=RelaySettings)
     stream: StreamSettings = Field(default_factory=StreamSettings)
+    migration: MigrationSettings = Field(default_factory=MigrationSettings)
 
     def feed(self, source: str) -> FeedSettings:
         """Settings of one feed, all unset when it was not mentioned."""

@@ -110,7 +110,9 @@ async def open_observations(stack: AsyncExitStack, settings: Settings, dsn: str 
         pool = None
     else:
         pool = await _pool(stack, location)
-        store = PostgresObservationStore(pool, SystemClock(), retention_s=_retention_s(settings))
+        store = PostgresObservationStore(
+            pool, SystemClock(), retention_s=_retention_s(settings), migration=settings.migration
+        )
         event_log = PostgresObservationLog(pool)
     await store.start()
     stack.push_async_callback(store.aclose)
