@@ -45,7 +45,12 @@ def ledger_source(source: str) -> tuple[str, str | None]:
 
 
 def check_request(request: JobRequest) -> JobRequest:
-    """The request with its source's own name. Raises NotFound for a collect of a source that no feed has."""
+    """The request with its source's own name, but a clearing as it is: it deletes exactly what was named.
+
+    Raises NotFound for a collect of a source that no feed has.
+    """
+    if request.task_type is TaskType.CLEAR_DATA:
+        return request
     source = canonical(request.source) if request.source else None
     if request.task_type is TaskType.COLLECT and source not in fact_feeds():
         raise unknown(source or "", fact_feeds())

@@ -257,3 +257,12 @@ async def test_a_calendar_is_set_over_http_and_what_is_none_is_refused_with_its_
     record = await patch(cron=None, time_zone=None, misfire=None, interval_s=None, enabled=None)
     assert (record["cron"], record["time_zone"], record["misfire"], record["upcoming"]) == (None, "UTC", "once", [])
     assert (record["enabled"], record["interval_s"]) == (True, 7200)
+
+
+async def test_a_clearing_is_written_under_the_very_name_that_was_given(
+    client: httpx.AsyncClient, pg_pool: Pool
+) -> None:
+    """A collect of the other spelling is one of the source; what is deleted is what was named."""
+    made = (await _submit(client, task_type="clear_data", source="celestrak_tle")).json()
+    row = await row_of(pg_pool, made["task_id"])
+    assert (row["task_type"], row["source"]) == ("clear_data", "celestrak_tle")

@@ -105,7 +105,9 @@ def _request(wish: JobWish, canonical: Callable[[str], str]) -> JobRequest:
         raise InputError(f"{wish.task_type} needs a source", code="source_missing")
     payload = {key: value for key, value in wish.payload.items() if key != "scheduled"}  # the schedule's own mark
     _check_payload(payload)
-    source = canonical(wish.source) if wish.source is not None else None
+    source = wish.source
+    if source is not None and wish.task_type is not TaskType.CLEAR_DATA:  # what is deleted is what was named
+        source = canonical(source)
     return JobRequest(wish.task_type, source, payload, wish.priority, wish.idempotency_key)
 
 
