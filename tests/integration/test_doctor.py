@@ -16,10 +16,12 @@ from planetwire import diagnosing
 from planetwire.errors import BackendError
 from planetwire.finding import PATH, first_broken
 from planetwire.jobs.diagnosis_postgres import examine_ledger
+from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Json
 from planetwire.outbox.canary_postgres import SOURCE, release_canary
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.diagnosis_postgres import examine
+from planetwire.outbox.registry_postgres import write_feeds
 from planetwire.outbox.server_postgres import examine_server
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.postgres import Pool, connect
@@ -210,6 +212,36 @@ async def test_a_pair_without_a_layer_is_named(earth: Earth) -> None:
     steps = await earth.doctor()
     assert broken(steps) == "adapter" and codes(steps, "adapter") == {"pair_unmapped"}
     assert "collected_data/nobody_knows_it (1)" in steps["adapter"]["detail"]
+    await earth.pool.execute("delete from collected_data where source = 'nobody_knows_it'")
+
+    async def consumed() -> bool:
+        return not await earth.pool.fetchval("select count(*) from earth_data_change_events where consumed_at is null")
+
+    await until(consumed)
+    steps = await earth.doctor()
+    assert steps["adapter"]["ok"], "what came and went is over, though the outbox remembers it for a day"
+
+
+async def test_a_pair_that_has_a_layer_by_now_is_not_named_and_one_of_another_table_for_some_minutes(
+    pg_pool: Pool,
+) -> None:
+    await pg_pool.execute(
+        """insert into earth_data_change_events (table_name, operation, source, skipped_reason, consumed_at)
+           values ('satellite_orbits', 'INSERT', 'nobody', 'unmapped', clock_timestamp()),
+               ('satellite_orbits', 'INSERT', 'celestrak_gp', 'unmapped', clock_timestamp()),
+               ('collected_data', 'INSERT', 'usgs_quakes', 'unmapped', clock_timestamp())"""
+    )
+    await write_feeds(pg_pool, EarthLayerAdapterRegistry().feeds())
+    await pg_pool.execute("insert into collected_data (source, external_key, kind) values ('usgs_quakes', 'a', 'x')")
+
+    async def adapter() -> Json:
+        async with pg_pool.acquire() as connection:
+            return next(one for one in await examine(connection) if one["step"] == "adapter")
+
+    found = await adapter()
+    assert "satellite_orbits/nobody (1)" in found["detail"] and found["detail"].count("/") == 1
+    await pg_pool.execute("update earth_data_change_events set consumed_at = consumed_at - interval '11 minutes'")
+    assert (await adapter())["ok"]
 
 
 async def test_a_web_process_that_is_down_is_named_and_the_relay_is_not(earth: Earth) -> None:
