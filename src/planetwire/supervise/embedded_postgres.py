@@ -20,6 +20,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
@@ -204,6 +205,7 @@ class EmbeddedPostgres:
             self._identity = choose_identity(binaries, self.folder)
             self._create(binaries)
             self._check_version(binaries)
+            self._prepare_socket_dir()
             self._remove_leftovers()
             self._launch(binaries)
             self._prepare_database()
@@ -253,7 +255,7 @@ class EmbeddedPostgres:
             raise SetupError(f"initdb failed in {self.folder}: {(done.stderr or done.stdout).strip()[-500:]}")
         building.rename(self.cluster)
 
-    def _give_away(self, path: Path) -> None:
+    def _give_away(self, path: Path | int) -> None:
         identity = self._identity
         if identity.uid is not None and identity.gid is not None and not identity.namespace:
             os.chown(path, identity.uid, identity.gid)
@@ -281,12 +283,31 @@ class EmbeddedPostgres:
         for leftover in self.socket_dir.glob(".s.PGSQL.*"):
             leftover.unlink()
 
-    def _launch(self, binaries: Path) -> None:
-        if self.socket_dir != self.cluster:
-            self.socket_dir.mkdir(mode=0o700, exist_ok=True)
-            if self.socket_dir.stat().st_uid not in (os.getuid(), self._identity.uid):
+    def _prepare_socket_dir(self) -> None:
+        """Where everybody may write, a name may be somebody's link or folder: it is opened as what it is, looked at,
+        and then given away by that handle. Raises SetupError.
+        """
+        if self.socket_dir == self.cluster:
+            return
+        with suppress(FileExistsError):
+            self.socket_dir.mkdir(mode=0o700)
+        if not stat.S_ISDIR(os.lstat(self.socket_dir).st_mode):
+            raise SetupError(f"{self.socket_dir} is no folder but a link or a file of somebody; remove it")
+        try:
+            handle = os.open(self.socket_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError as error:
+            raise SetupError(f"{self.socket_dir} cannot be opened: {error.strerror}; remove it") from error
+        try:
+            found = os.fstat(handle)
+            if found.st_uid not in (os.getuid(), self._identity.uid):
                 raise SetupError(f"{self.socket_dir} belongs to somebody else; set a shorter PLANETWIRE_DATA_DIR")
-            self._give_away(self.socket_dir)
+            if found.st_mode & 0o077:
+                raise SetupError(f"others may enter {self.socket_dir}; remove it, it is made anew")
+            self._give_away(handle)
+        finally:
+            os.close(handle)
+
+    def _launch(self, binaries: Path) -> None:
         args: list[str | Path] = [binaries / "postgres", "-D", self.cluster, "-k", self.socket_dir]
         for key, value in {**CONFIG, **self.config}.items():
             args += ["-c", f"{key}={value}"]
