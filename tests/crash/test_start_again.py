@@ -1,8 +1,7 @@
-"""After a kill of everything the jobs of the dead run again at once; those of the living are left alone, however slow."""
+"""After a kill of everything the jobs of the dead run again at once; those of the living are left alone."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import signal
