@@ -6,7 +6,8 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from planetwire.errors import BackendError, FeedError, NotFound
+from planetwire import plain_json
+from planetwire.errors import BackendError, LeaseLost, PlanetwireError
 from planetwire.failpoint import failpoint
 from planetwire.log import get_logger
 from planetwire.model import Batch, Lease
@@ -37,6 +38,7 @@ class CollectTask:
         """Raises FeedError and NotFound as the collector does; what was committed before stays."""
         source = lease.job.source or ""
         rejects = 0
+        fault: tuple[str, str] | None = None
         try:
             state = await self.facts.fetch_state(source)
             manual = not lease.job.payload.get("scheduled")
@@ -44,13 +46,28 @@ class CollectTask:
                 async for batch in batches:
                     await self._commit(lease, source, batch)
                     rejects += len(batch.rejects)
+                    fault = batch.fault or fault
                     failpoint("jobs.collect.after_batch")
                     await self._throttle(source, len(batch.facts))
-        except (FeedError, NotFound) as error:
-            await self.sources.report(source, rejects=rejects, error=(error.code, error.message))
+        except LeaseLost:
+            raise  # the job is another's, or is being cancelled: nothing is wrong with the source
+        except Exception as error:
+            await self._report_failure(source, rejects, error)
             raise
-        await self.sources.report(source, rejects=rejects, error=None)
+        await self.sources.report(source, rejects=rejects, error=fault)
         return None
+
+    async def _report_failure(self, source: str, rejects: int, error: Exception) -> None:
+        """Whatever ended the run stands with its source, so that the diagnostic sees it; with a database that is away
+        it stands in the job alone.
+        """
+        code, text = "internal", f"an error of ours: {type(error).__name__}"
+        if isinstance(error, PlanetwireError):
+            code, text = error.code, error.message
+        try:
+            await self.sources.report(source, rejects=rejects, error=(code, plain_json.text(text).replace("\x00", "")))
+        except BackendError as unreported:
+            log.warning("data_job.report.failed", source=source, code=code, error=unreported.message)
 
     async def _commit(self, lease: Lease, source: str, batch: Batch) -> None:
         for attempt in range(1, BATCH_TRIES + 1):
