@@ -77,7 +77,7 @@ class _Reader:
     name: str | None = None
     open_name: str | None = None
     open_line: str | None = None
-    ended: bool = False  # the last line closed a set
+    ended: bool = False  # the last line closed a set, and it is whole
 
     def take(self, line: str) -> None:
         self.ended = False
@@ -99,7 +99,7 @@ class _Reader:
         if self.open_line is None:
             self.out.refuse("bad_lines", "line 2 without a line 1", line)
             return
-        self.ended = True
+        self.ended = len(line) >= LINE_CHARS
         self.out.add((self.open_name, (self.open_line, line), line_key(self.open_line)))
         self.open_line = None
 
@@ -122,12 +122,13 @@ def tle_records(body: bytes, notes: Counter[str]) -> Records:
     a body counts as whole only if a set is the last of it.
     """
     reader = _Reader(Records(body, made=lambda place: _set_of(place, notes)), notes)
+    line, end = "", 0
     for match in _PIECE.finditer(body):
         start, end = match.span(1)
         line = body[start : min(end, start + 4 * MAX_LINE_CHARS)].decode("utf-8", "replace")[:MAX_LINE_CHARS].rstrip()
         if line.strip():
             reader.take(line)
-    reader.out.complete = reader.ended
+    reader.out.complete = reader.ended and (len(line) > LINE_CHARS or end < len(body))
     reader.close()
     reader.drop_name()
     return reader.out
