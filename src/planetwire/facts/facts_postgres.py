@@ -27,6 +27,7 @@ Q = queries_beside(__file__)
 STAGE = "fact_stage"
 STAGE_COLUMNS = ("external_key", "kind", "title", "data", "lat", "lon", "observed_at", "valid_until")
 SAMPLED = 60
+OPENED_MAX = plain_json.MAX_DEPTH  # objects and lists in a feature that need no second look
 _SAMPLE_OF_LONG = re.compile(r"[0-9]{5}")
 _LONG = re.compile(r"[0-9]{309}")
 SHRINK_MIN = 0.5  # a body with less than this share of the rows we have deletes nothing
@@ -162,12 +163,16 @@ async def _merge_some(
 
 
 def readable(feature: str) -> bytes:
-    """A feature as browsers can read it: a number that no float can hold, which only a person types, is null.
+    """A feature as browsers can read it: in `data`, which is its last member, what only a person types – a number that
+    no float holds, depths without end – is null.
 
-    Written out it has more than 300 digits, so that at least five of every sixtieth characters are digits in a row.
+    Such a number written out has more than 300 digits, so at least five of every sixtieth characters are digits.
     """
-    if _SAMPLE_OF_LONG.search(feature[::SAMPLED]) and _LONG.search(feature):
-        return plain_json.dumps(plain_json.loads(feature.encode()))
+    huge = _SAMPLE_OF_LONG.search(feature[::SAMPLED]) and _LONG.search(feature)
+    if huge or feature.count("{") + feature.count("[") > OPENED_MAX:
+        head, name, data = feature.partition(',"data":')
+        read = plain_json.loads(data[:-1].encode())
+        return head.encode() + name.encode() + plain_json.dumps(read if isinstance(read, dict) else {}) + b"}"
     return feature.encode()
 
 

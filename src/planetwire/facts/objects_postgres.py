@@ -57,5 +57,6 @@ def _card(row: Json) -> Json:
     if isinstance(orbit, dict):
         row["orbit"] = {key: None if key != "name" and value in NO_NUMBERS else value for key, value in orbit.items()}
     for name in ("data", "properties"):
-        row[name] = plain_json.loads(plain_json.dumps(row[name]))
+        value = plain_json.loads(plain_json.dumps(row[name]))
+        row[name] = value if isinstance(value, dict) else {}
     return row

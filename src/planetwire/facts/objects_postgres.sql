@@ -63,7 +63,8 @@ select '{"id":' || to_json(i.id)::text
     || ',"subtitle":' || to_json(i.subtitle)::text
     || ',"lat":' || coalesce(to_json(case when i.lat between -90 and 90 then i.lat end)::text, 'null')
     || ',"lon":' || coalesce(to_json(case when i.lon between -360 and 360 then i.lon end)::text, 'null')
-    || ',"observed_at":null,"data":' || i.properties::text || '}' as feature
+    || ',"observed_at":null,"data":'
+    || case when jsonb_typeof(i.properties) = 'object' then i.properties::text else '{}' end || '}' as feature
 from collected_data f
 join earth_interactables i on i.source = f.source and i.fact_key = f.external_key
 where $1::text[] is null or i.id = any ($1)
