@@ -6,9 +6,12 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import TypeVar
 
 from planetwire.clock import SystemClock
+from planetwire.collect.feeds import observation_feeds
+from planetwire.collect.feedstate_file import FeedStates
 from planetwire.errors import BackendError, PlanetwireError, SetupError, StateError
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
@@ -38,6 +41,7 @@ CANARY_S = 10.0  # for the relay: polling alone takes one, a takeover more
 HEARD_S = 5.0
 KEPT_S = 1.0
 NAMED_MAX = 5  # migrations
+FAILING_FROM = 2  # one failure may be the network's; the feed tries again within seconds
 BROWSERS = "Browsers can connect"
 
 
@@ -114,6 +118,18 @@ async def examine_path(dsn: str, url: str, token: str | None, *, canary: bool) -
 
 def _in_order(steps: Sequence[Json], socket: Json) -> list[Json]:
     return [*(s for s in steps if s["number"]), socket, *(s for s in steps if not s["number"])]
+
+
+def observation_feeds_step(data_dir: Path) -> Json:
+    """What the observation feeds wrote of their last runs: they have no jobs, so no ledger knows of them."""
+    runs = FeedStates(data_dir / "feeds").failures(list(observation_feeds()))
+    failing = [
+        Finding("observations_failed", f"{run['source']}: {run['code']} {run['error'][:200]} ({run['failures']} times)")
+        for run in runs
+        if run["failures"] >= FAILING_FROM
+    ]
+    detail = ", ".join(f"{run['source']} last good {run['last_success_at'] or 'never'}" for run in runs)
+    return step("observations", "Observation feeds bring reports", detail, failing)
 
 
 class Diagnostics:

@@ -35,6 +35,9 @@ KINDS = {
     "feed_failed": Kind(
         "look at the failed run: `planetwire jobs ls --status failed`; facts stay until a whole body replaces them"
     ),
+    "observations_failed": Kind(
+        "see `planetwire sources` and the log of the feed process; the feed tries again by itself, later each time"
+    ),
     "search_late": Kind(
         "the map has them, search not yet: start `planetwire up` (or `work`), look at the worker's log", fault=False
     ),

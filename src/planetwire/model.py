@@ -182,11 +182,15 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A record that was refused. `sample` is at most 200 characters; `offset` is its index in the body."""
+    """A record that was refused. `sample` is at most 200 characters; `offset` is its index in the body.
+
+    `reason` is for people, `code` for programs: one of the list in docs/operations.md.
+    """
 
     reason: str
     sample: str
     offset: int
+    code: str = "broken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +232,9 @@ class Batch:
     sweep_keys: frozenset[str] | None = None
     state: FetchState | None = None
     message: str | None = None  # for people: "not modified", "cooldown until …"
+    fault: tuple[str, str] | None = (
+        None  # code and text: the body gave rows, and something is wrong with it all the same
+    )
     tombstones: frozenset[str] = frozenset()  # facts with these keys are deleted, whether or not the batch sweeps
 
 

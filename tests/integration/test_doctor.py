@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
@@ -13,6 +14,7 @@ from cable import Cable
 from fix_earth import TOKEN, Earth
 from ledger_tools import until
 from planetwire import diagnosing
+from planetwire.collect.feedstate_file import FeedStates
 from planetwire.errors import BackendError
 from planetwire.finding import PATH, first_broken
 from planetwire.jobs.diagnosis_postgres import examine_ledger
@@ -360,3 +362,38 @@ async def test_a_database_that_is_down_is_said_at_once(earth: Earth, pg_cluster:
         await diagnosing.examine_path(nowhere, earth.url, None, canary=True)
     earth.settings = earth.settings.model_copy(update={"database_url": nowhere})
     assert broken(await earth.doctor()) == "database"
+
+
+async def test_a_collect_that_ended_without_a_word_of_its_own_is_found_until_one_succeeds(earth: Earth) -> None:
+    """Its worker died three times, or it ran beyond its deadline: then only the ledger knows."""
+    await earth.pool.execute("insert into datasources (source) values ('usgs_quakes') on conflict do nothing")
+    await earth.pool.execute(
+        "insert into collection_tasks (task_type, source, status, error_code, error, finished_at)"
+        " values ('collect', 'usgs_quakes', 'failed', 'deadline_exceeded', 'too long', clock_timestamp())"
+    )
+    steps = await earth.doctor(canary=False)
+    assert (codes(steps, "facts"), steps["facts"]["ok"]) == ({"feed_failed"}, False)
+    assert "usgs_quakes: deadline_exceeded too long" in steps["facts"]["detail"]
+    await earth.pool.execute("update datasources set last_success_at = clock_timestamp() where source = 'usgs_quakes'")
+    assert (await earth.doctor(canary=False))["facts"]["ok"]
+
+
+async def test_a_source_that_reports_a_fault_is_found(earth: Earth) -> None:
+    for code in ("internal", "bad_body", "transient", "incomplete_body", "mostly_rejected"):
+        await earth.pool.execute(
+            "insert into datasources (source, last_error_code, last_error) values ('usgs_quakes', $1, 'why')"
+            " on conflict (source) do update set last_error_code = excluded.last_error_code, last_error = 'why'",
+            code,
+        )
+        assert f"usgs_quakes: {code} why" in (await earth.doctor(canary=False))["facts"]["detail"]
+
+
+def test_an_observation_feed_that_fails_again_and_again_is_found(tmp_path: Path) -> None:
+    states = FeedStates(tmp_path / "feeds")
+    assert diagnosing.observation_feeds_step(tmp_path)["ok"]
+    for failures, ok in ((1, True), (2, False), (0, True)):
+        states.update("awc_metar", {"failures": failures, "last_error_code": "bad_body", "last_error": "HTML"})
+        found = diagnosing.observation_feeds_step(tmp_path)
+        assert found["ok"] == ok
+    states.update("awc_metar", {"failures": "x", "last_error": [1]})
+    assert diagnosing.observation_feeds_step(tmp_path)["ok"]

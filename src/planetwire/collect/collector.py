@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import AsyncGenerator, Mapping, Set
 from contextlib import aclosing
 from dataclasses import dataclass, replace
@@ -112,6 +113,7 @@ class FeedCollector:
             ) as pieces:
                 async for piece in pieces:
                     _check_not_all_refused(piece)
+                    _log_rejects(feed.source, piece)
                     if piece.whole and saving is None:
                         saving = asyncio.ensure_future(asyncio.to_thread(self.bodies.save, feed.source, body))
                     # On disk before the batch that says so; beside those before it, since a disk takes its time.
@@ -150,7 +152,24 @@ def _batch(piece: Piece, keys: Set[str] | None, state: FetchState, message: str 
         state=state if end.complete else None,
         message="; ".join(part for part in (_summary(piece.total, end), message) if part),
         tombstones=end.tombstones,
+        fault=_fault(piece.total, end),
     )
+
+
+def _fault(total: int, end: Parsed) -> tuple[str, str] | None:
+    """What the diagnostic should say of a body of which some was good."""
+    if not end.complete:
+        why = f": {end.rejects[-1].reason}" if end.rejects else ""
+        return "incomplete_body", f"the body was not whole, nothing was swept{why}"
+    if len(end.rejects) > total:
+        return "mostly_rejected", f"{len(end.rejects)} records refused, {total} good, first: {end.rejects[0].reason}"
+    return None
+
+
+def _log_rejects(source: str, piece: Piece) -> None:
+    if piece.end is not None and piece.end.rejects:
+        codes = Counter(one.code for one in piece.end.rejects)
+        log.warning("collect.records.refused", source=source, rejects=len(piece.end.rejects), codes=dict(codes))
 
 
 def _summary(total: int, parsed: Parsed) -> str:

@@ -12,7 +12,7 @@ from planetwire.model import Fact, Json, Parsed, Reject
 
 
 def parse_body(source: str, body: bytes, at: datetime) -> Json:
-    """`{rows, rejects: [{reason, sample, offset}], complete, notes}` of one body, packed by gzip or not.
+    """`{rows, rejects: [{code, reason, sample, offset}], complete, notes}` of one body, packed by gzip or not.
 
     A row of a fact feed is `{external_key, kind, title, lat, lon, observed_at, data}`. `at` dates partial times.
     Raises NotFound for an unknown source, FeedError for a body that is none of this feed's.
@@ -47,7 +47,7 @@ def _row(row: Fact | Json) -> Json:
 
 
 def _reject(one: Reject) -> Json:
-    return {"reason": one.reason, "sample": one.sample, "offset": one.offset}
+    return {"code": one.code, "reason": one.reason, "sample": one.sample, "offset": one.offset}
 
 
 def _iso(at: datetime | None) -> str | None:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from planetwire.errors import BackendError, FeedError, NotFound
+from planetwire import plain_json
+from planetwire.errors import BackendError, FeedError, LeaseLost, NotFound, PlanetwireError
 from planetwire.failpoint import failpoint
 from planetwire.log import get_logger
 from planetwire.model import Batch, Job, Lease
@@ -43,6 +44,7 @@ class CollectTask:
         source = lease.job.source or ""
         rejects = 0
         asked = False
+        fault: tuple[str, str] | None = None
         try:
             state = await self.facts.fetch_state(source)
             manual = not lease.job.payload.get("scheduled")
@@ -51,19 +53,34 @@ class CollectTask:
                     await self._commit(lease, source, batch)
                     rejects += len(batch.rejects)
                     asked |= bool(batch.facts) or batch.state is not None
+                    fault = batch.fault or fault
                     failpoint("jobs.collect.after_batch")
                     await self._throttle(source, len(batch.facts))
-        except FeedError as error:
-            soon = _last_try(lease.job) or None if error.passing else False
-            failure = (error.code, error.message)
-            await self.sources.report(source, rejects=rejects, error=failure, answered=error.answered, soon=soon)
-            raise
-        except NotFound as error:
-            await self.sources.report(source, rejects=rejects, error=(error.code, error.message), answered=False)
+        except LeaseLost:
+            raise  # the job is another's, or is being cancelled: nothing is wrong with the source
+        except Exception as error:
+            await self._report_failure(lease.job, rejects, error)
             raise
         # A run inside a floor or a cooldown asked nobody: it says nothing about the provider.
-        await self.sources.report(source, rejects=rejects, error=None, answered=asked, soon=False if asked else None)
+        await self.sources.report(source, rejects=rejects, error=fault, answered=asked, soon=False if asked else None)
         return None
+
+    async def _report_failure(self, job: Job, rejects: int, error: Exception) -> None:
+        """Whatever ended the run stands with its source, so that the diagnostic sees it; with a database that is away
+        it stands in the job alone.
+        """
+        source, code, text = job.source or "", "internal", f"an error of ours: {type(error).__name__}"
+        if isinstance(error, PlanetwireError):
+            code, text = error.code, error.message
+        answered = not isinstance(error, NotFound)
+        soon: bool | None = False
+        if isinstance(error, FeedError):
+            answered, soon = error.answered, _last_try(job) or None if error.passing else False
+        failure = (code, plain_json.text(text).replace("\x00", ""))
+        try:
+            await self.sources.report(source, rejects=rejects, error=failure, answered=answered, soon=soon)
+        except BackendError as unreported:
+            log.warning("data_job.report.failed", source=source, code=code, error=unreported.message)
 
     async def _commit(self, lease: Lease, source: str, batch: Batch) -> None:
         for attempt in range(1, BATCH_TRIES + 1):

@@ -45,15 +45,17 @@ async def _facts(connection: Connection, canary: Canary | None) -> Json:
     """An empty table is no fault by itself: a source may be new, cleared, or switched off. A failed run is."""
     rows = await connection.fetch(Q.newest_facts, COUNT_MAX, SOURCES_MAX)
     parts, failed = [], []
+    ended = {row["source"]: row for row in await connection.fetch(Q.failed_collects, SOURCES_MAX)}
     for row in rows:
         newest = row["newest_at"]
         when = f"newest {newest.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z" if newest else "none yet"
         many = "+" if row["facts"] == COUNT_MAX else ""
         parts.append(f"{row['source']} {row['facts']}{many} ({when})")
-        if row["last_error_code"]:
-            failed.append(
-                Finding("feed_failed", f"{row['source']}: {row['last_error_code']} {(row['last_error'] or '')[:200]}")
-            )
+        code, text = row["last_error_code"], row["last_error"]
+        if not code and (job := ended.get(row["source"])) is not None:
+            code, text = job["error_code"] or "failed", job["error"]
+        if code:
+            failed.append(Finding("feed_failed", f"{row['source']}: {code} {(text or '')[:200]}"))
     waits_s = await connection.fetchval(Q.oldest_underived)
     if (waits_s or 0) > SEARCH_LATE_S:
         failed.append(Finding("search_late", f"facts written by hand wait for search, the oldest for {waits_s:.0f} s"))

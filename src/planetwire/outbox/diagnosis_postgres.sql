@@ -9,11 +9,26 @@ from (
 ) known
 left join datasources d on d.source = known.source
 cross join lateral (
-    select count(*) as facts, max(collected_at) as newest_at
+    select count(*) as facts,
+        max(collected_at) filter (where collected_at between '0001-01-02Z' and '9999-12-30Z') as newest_at
     from (select collected_at from collected_data where source = known.source limit $1) counted
 ) c
 order by known.source
 limit $2;
+
+-- name: failed_collects
+-- Sources whose newest collect that ended is a failure, whatever ended it: also one that never got to say so itself.
+select d.source, newest.error_code, newest.error
+from datasources d
+cross join lateral (
+    select status, error_code, error, finished_at from collection_tasks
+    where source = d.source and finished_at is not null and task_type = 'collect'
+    order by id desc
+    limit 1
+) newest
+where newest.status = 'failed' and newest.finished_at > coalesce(d.last_success_at, '-infinity')
+order by d.source
+limit $1;
 
 -- name: oldest_underived
 select extract(epoch from clock_timestamp() - written_at)::float8 from derived_pending order by id limit 1;

@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from planetwire.diagnosing import examine_path
+from planetwire.diagnosing import examine_path, observation_feeds_step
 from planetwire.errors import PlanetwireError
 from planetwire.finding import Finding, first_broken, step
 from planetwire.model import Json
@@ -39,7 +39,7 @@ def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
             around = [found for found in path if not found["number"]]
             # Without a database nothing else answers either: it is the cause, so it is told first.
             steps += [*(found for found in path if found["number"]), *_sorted(snapshots.result(), around)]
-        steps += [terminal.result()] if terminal else []
+        steps += [terminal.result(), observation_feeds_step(settings.data_dir)] if terminal else []
         steps.append(ready.result())
     return steps
 
