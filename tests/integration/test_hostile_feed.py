@@ -160,6 +160,8 @@ def test_an_answer_that_takes_for_ever_ends_at_the_deadline(feed: HostileFeed, c
 
 CUT: dict[str, Script] = {
     "shorter than announced": plainly(head(Content_Length=len(GOOD) + 1), GOOD),
+    "longer than announced": plainly(head(Content_Length=len(GOOD)), GOOD + b"{}"),
+    "longer than announced, later": plainly(head(Content_Length=len(GOOD)), GOOD, b" ", b"{}"),
     "announced by twenty digits": plainly(head(Content_Length="9" * 20), GOOD),
     "a chunk too short": plainly(head(Transfer_Encoding="chunked"), b"ffff\r\n" + GOOD),
     "a chunk of no size": plainly(head(Transfer_Encoding="chunked"), b"4\r\n[{}]\r\nzz\r\n"),

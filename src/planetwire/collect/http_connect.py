@@ -18,7 +18,48 @@ from planetwire.errors import FeedError, SetupError
 from planetwire.remote import host_of
 
 NO_SUCH_HOST = "no such host"
+AFTER_S = 0.2  # for a provider to close, as it was asked to, or to go on
 ATTEMPT_S = 10.0  # for one of a name's addresses
+
+
+class Overheard(httpcore.AsyncNetworkStream):
+    """A connection that remembers what came last, so that one can see whether an answer goes on after its end."""
+
+    def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
+        self._inner = inner
+        self._last = b""
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        """See httpcore."""
+        self._last = await self._inner.read(max_bytes, timeout)
+        return self._last
+
+    async def goes_on(self, end: bytes) -> bool:
+        """Whether more came, or comes in a moment, than the answer that ends with these bytes."""
+        if not (self._last.endswith(end) or end.endswith(self._last)):
+            return True
+        try:
+            return bool(await self._inner.read(1, AFTER_S))
+        except (httpcore.NetworkError, httpcore.TimeoutException):
+            return False
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        """See httpcore."""
+        await self._inner.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        """See httpcore."""
+        await self._inner.aclose()
+
+    async def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.AsyncNetworkStream:
+        """See httpcore."""
+        return Overheard(await self._inner.start_tls(ssl_context, server_hostname, timeout))
+
+    def get_extra_info(self, info: str) -> Any:
+        """See httpcore."""
+        return self._inner.get_extra_info(info)
 
 
 class Gate(httpcore.AsyncNetworkBackend):
@@ -54,7 +95,7 @@ class Gate(httpcore.AsyncNetworkBackend):
                 problem = error
             else:
                 self._first = self._first or (address, port)
-                return stream
+                return Overheard(stream)
         raise problem
 
     async def _addresses(self, host: str, port: int) -> Sequence[Ip]:

@@ -19,7 +19,7 @@ import httpcore
 import httpx
 
 from planetwire.collect.credential import Access, spellings, told, with_parameter, without_user
-from planetwire.collect.http_connect import NO_SUCH_HOST, Connections, Gate
+from planetwire.collect.http_connect import NO_SUCH_HOST, Connections, Gate, Overheard
 from planetwire.collect.unpack import Unpacker
 from planetwire.errors import FeedError
 from planetwire.remote import HEADER_CHARS_MAX, host_of, whole_number
@@ -118,7 +118,7 @@ class Getter:
                 httpcore.Request(
                     "GET",
                     target,
-                    headers=[("Host", place.netloc), *headers.items()],
+                    headers=[("Host", place.netloc), ("Connection", "close"), *headers.items()],
                     extensions={"timeout": _TIMEOUTS},
                 )
             )
@@ -138,7 +138,7 @@ class Getter:
         announced = whole_number(headers.get("content-length"))
         if announced is not None and announced > self.limit_bytes:
             return _refuse(f"the body is larger than {self.limit_bytes} bytes", "bad_body")
-        unpacker, body, raw = Unpacker(headers.get("content-encoding")), bytearray(), 0
+        unpacker, body, raw, piece = Unpacker(headers.get("content-encoding")), bytearray(), 0, b""
         pieces_max = self.limit_bytes // PIECE_BYTES_LEAST + PIECES_LEAST
         with self._in_our_words("read"):
             async with aclosing(_pieces(response, pieces_max)) as pieces:
@@ -151,6 +151,9 @@ class Getter:
         body += unpacker.end()
         if announced is not None and announced != raw:
             return _refuse(f"{raw} bytes came, {announced} were announced", "truncated")
+        connection = response.extensions.get("network_stream")
+        if announced and isinstance(connection, Overheard) and await connection.goes_on(piece):
+            return _refuse(f"more came than the {announced} bytes that were announced", "truncated")
         return bytes(body)
 
     async def _beginning(self, response: httpcore.Response, headers: Mapping[str, str]) -> bytes:
