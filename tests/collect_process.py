@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from planetwire.errors import PlanetwireError
 from planetwire.log import configure_logging
 from planetwire.settings import Settings
 from planetwire.wiring import check_supported
+
+SIZE_MAX = 2 * 1024**3
 
 
 def peak_mib() -> float:
@@ -53,6 +56,7 @@ async def collected(folder: Path, source: str, feed: dict[str, Any]) -> dict[str
 
 
 def main() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (SIZE_MAX, SIZE_MAX))  # should a bound be gone, only this ends
     folder = Path(sys.argv[1])
     configure_logging("json", "error")
     for line in sys.stdin:

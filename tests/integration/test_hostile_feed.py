@@ -86,7 +86,7 @@ def test_a_chain_of_bombs_as_redirects_is_followed_unread(feed: HostileFeed, col
         "/d": chunked(BLOCK, None, status=308, Location="/feed"),
         "/feed": answer(GOOD),
     }
-    assert collect("/a")["facts"] == 1
+    assert collect("/a", deadline_s=20)["facts"] == 1
     assert feed.paths() == ["/a", "/b", "/c", "/d", "/feed"]
 
 
