@@ -90,7 +90,7 @@ class LeaseLost(StateError):
 class FeedError(PlanetwireError):
     """An outside feed gave no usable body. Nothing is deleted because of it.
 
-    Codes: `auth_refused`, `bad_body`, `transient`, `truncated`, `not_found`.
+    Codes: `auth_refused`, `bad_body`, `transient`, `truncated`, `not_found`, `redirect_refused`.
     `retry_after_s` is what the provider asked for, or None; `sample` at most 200 characters of what was at fault.
     `answered` is False when the request never got an answer: then it does not count towards the provider's floor.
     """

@@ -37,7 +37,15 @@ class FeedSettings(Section):
     interval_s: float | None = Field(None, gt=0, description="Seconds between two scheduled runs.")
     floor_s: float | None = Field(None, ge=0, description="Least seconds between two requests; the provider's rule.")
     enabled: bool | None = Field(None, description="Whether the schedule runs it.")
-    token: SecretStr | None = Field(None, description="Key or password of the provider.")
+    token: SecretStr | None = Field(
+        None, description="Key for the provider, sent as the feed declares; to a URL of your own as a Bearer token."
+    )
+    deadline_s: float | None = Field(
+        None, gt=0, le=3_600, description="Longest fetch, from connecting to the last byte; unset: 300."
+    )
+    max_body_bytes: int | None = Field(
+        None, ge=1, le=2**30, description="Largest body, as sent and unpacked; unset: 16 MiB. Memory grows with it."
+    )
     max_rows_per_s: float | None = Field(None, gt=0, description="Slows writing down to spare a small database.")
 
 

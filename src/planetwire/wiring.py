@@ -13,7 +13,15 @@ from typing import TypeAlias
 from planetwire.clock import SystemClock
 from planetwire.collect.bodies_file import FileBodyStore
 from planetwire.collect.collector import FeedCollector
-from planetwire.collect.feeds import fact_feeds, observation_feeds, source_defaults, unknown
+from planetwire.collect.feeds import (
+    FactFeed,
+    ObservationFeed,
+    check_feed,
+    fact_feeds,
+    observation_feeds,
+    source_defaults,
+    unknown,
+)
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.http import PoliteClient
 from planetwire.collect.observe import ObservationFeeds
@@ -89,10 +97,11 @@ def check_supported(settings: Settings) -> None:
     """Raises SetupError for a setting whose backend this version does not have, rather than ignoring it."""
     check_sharing(settings)
     check_changes_bus(settings)
-    known = {*fact_feeds(), *observation_feeds()}
-    for source in settings.feeds:
+    known: dict[str, FactFeed | ObservationFeed] = {**fact_feeds(), **observation_feeds()}
+    for source, own in settings.feeds.items():
         if source not in known:
             raise SetupError(f"PLANETWIRE_FEEDS__{source.upper()}__…: {unknown(source, known).message}")
+        check_feed(known[source], own)
 
 
 async def pool_of(stack: AsyncExitStack, dsn: str, name: str, size: int) -> Pool:

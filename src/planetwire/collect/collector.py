@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from planetwire.collect.body import sample_of
-from planetwire.collect.feeds import FactFeed, feed_named
+from planetwire.collect.feeds import FactFeed, access_to, feed_named, rules_of
 from planetwire.collect.http import FAILURES, Fetched, FetchRules, Outcome, PoliteClient
 from planetwire.collect.pieces import Piece, one_ahead
 from planetwire.errors import FeedError
 from planetwire.log import get_logger
-from planetwire.model import Batch, FetchState, Parsed
+from planetwire.model import Batch, FetchState, Parsed, Reject
 from planetwire.ports import BodyStore, Clock
 from planetwire.settings import Settings
 
@@ -65,9 +65,10 @@ class FeedCollector:
 
     def _rules(self, feed: FactFeed) -> FetchRules:
         """The provider's rules; an operator who sets the floor also sets how long a refusal lasts."""
-        if feed.rules.refusal_cooldown_s is None:
-            return feed.rules
-        return replace(feed.rules, refusal_cooldown_s=self._floor_s(feed))
+        rules = rules_of(feed, self.settings.feed(feed.source))
+        if rules.refusal_cooldown_s is None:
+            return rules
+        return replace(rules, refusal_cooldown_s=self._floor_s(feed))
 
     async def _without_request(self, feed: FactFeed, state: FetchState, why: str) -> AsyncGenerator[Batch, None]:
         body = await asyncio.to_thread(self.bodies.load, feed.source) if state.void else None
@@ -82,17 +83,21 @@ class FeedCollector:
 
     async def _with_request(self, feed: FactFeed, state: FetchState) -> AsyncGenerator[Batch, None]:
         conditions = FetchState() if state.void else state
-        url = self.settings.feed(feed.source).url or feed.default_url
-        fetched = await self.client.fetch(url, conditions, self._rules(feed))
+        own = self.settings.feed(feed.source)
+        url = own.url or feed.default_url
+        fetched = await self.client.fetch(url, conditions, self._rules(feed), access_to(feed, own))
         log.info("collect.feed.fetched", source=feed.source, outcome=fetched.outcome.value, message=fetched.message)
         if fetched.outcome in FAILURES:
             if fetched.retry_after_s is not None:
                 yield _remembering(state, fetched)
             fetched.raise_failure()
         if fetched.outcome is Outcome.FRESH and fetched.body is not None:
-            async with aclosing(self._of_body(feed, fetched.body, fetched.state, None)) as batches:
-                async for batch in batches:
-                    yield batch
+            try:
+                async with aclosing(self._of_body(feed, fetched.body, fetched.state, None)) as batches:
+                    async for batch in batches:
+                        yield _unquoted(batch) if fetched.foreign else batch
+            except FeedError as error:
+                raise fetched.told_of(error) from error
         elif state.void and fetched.outcome is not Outcome.EMPTY:
             asked = replace(state, cooldown_until=fetched.state.cooldown_until)
             yield Batch(facts=(), state=asked)
@@ -170,6 +175,16 @@ def _log_rejects(source: str, piece: Piece) -> None:
     if piece.end is not None and piece.end.rejects:
         codes = Counter(one.code for one in piece.end.rejects)
         log.warning("collect.records.refused", source=source, rejects=len(piece.end.rejects), codes=dict(codes))
+
+
+def _unquoted(batch: Batch) -> Batch:
+    """The batch of another host's body: what is wrong with it is counted and not quoted."""
+    rejects = [Reject("refused", "", one.offset, one.code) for one in batch.rejects]
+    fault = batch.fault and (
+        batch.fault[0],
+        "the body of another host, to which the provider redirects, was not all good",
+    )
+    return replace(batch, rejects=rejects, fault=fault)
 
 
 def _summary(total: int, parsed: Parsed) -> str:

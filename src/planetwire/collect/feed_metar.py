@@ -18,7 +18,7 @@ ANSWER_MAX_ROWS = 400  # the provider gives no more reports in one answer
 STATIONS_PER_REQUEST = 60
 STATIONS_PER_DAY_REQUEST = 8  # of 24 h, about 25–50 reports a station
 MAX_HOURS = 24
-MAX_BODY_BYTES = 16 * 1024 * 1024  # the cache file of the whole world has 2 MB
+LIMIT_BYTES = 4 * 1024 * 1024  # 400 reports are a tenth of that, the provider's file of all stations two thirds
 
 
 class AwcMetar:
@@ -28,7 +28,7 @@ class AwcMetar:
     default_url = "https://aviationweather.gov/api/data/metar"
     interval_s = 60.0
     floor_s = 60.0
-    rules = FetchRules(empty_ok=True, limit_bytes=MAX_BODY_BYTES)
+    rules = FetchRules(empty_ok=True, limit_bytes=LIMIT_BYTES)
     answer_max_rows = ANSWER_MAX_ROWS
 
     def __init__(self) -> None:

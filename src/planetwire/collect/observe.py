@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from planetwire import plain_json
 from planetwire.backoff import Backoff, after_failures_s
 from planetwire.collect.delivered import Delivered
-from planetwire.collect.feeds import ObservationFeed
+from planetwire.collect.feeds import ObservationFeed, access_to, rules_of
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.http import Outcome, PoliteClient
 from planetwire.errors import FeedError, PlanetwireError
@@ -159,13 +159,17 @@ class ObservationFeeds:
         url = feed.url(own.url or feed.default_url, stations, turn.hours)
         known = self._validators.setdefault(source, {})
         turn.requests += 1
-        fetched = await self._client.fetch(url, known.get(url, FetchState()), feed.rules)
+        rules, access = rules_of(feed, own), access_to(feed, own)
+        fetched = await self._client.fetch(url, known.get(url, FetchState()), rules, access)
         turn.answered |= fetched.answered
         fetched.raise_failure()
         if fetched.outcome is not Outcome.FRESH or fetched.body is None:
             return
-        parsed = await asyncio.to_thread(feed.parse, fetched.body, turn.at)
-        await self._deliver(feed, parsed, turn, marks)
+        try:
+            parsed = await asyncio.to_thread(feed.parse, fetched.body, turn.at)
+            await self._deliver(feed, parsed, turn, marks)
+        except FeedError as error:
+            raise fetched.told_of(error) from error
         known.pop(url, None)
         known[url] = fetched.state
         while len(known) > MAX_REQUESTS_PER_TURN:

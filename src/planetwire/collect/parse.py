@@ -7,8 +7,9 @@ from typing import Any
 
 from planetwire.collect.body import GZIP_MAGIC, gunzip
 from planetwire.collect.feeds import fact_feeds, observation_feeds, unknown
-from planetwire.collect.http import MAX_BODY_BYTES
 from planetwire.model import Fact, Json, Parsed, Reject
+
+MAX_FILE_BYTES = 64 * 1024 * 1024  # unpacked; a file may be larger than what a feed may send
 
 
 def parse_body(source: str, body: bytes, at: datetime) -> Json:
@@ -22,7 +23,7 @@ def parse_body(source: str, body: bytes, at: datetime) -> Json:
     if feed is None:
         raise unknown(source, [*facts, *observations])
     if body.startswith(GZIP_MAGIC):
-        body = gunzip(body, MAX_BODY_BYTES)
+        body = gunzip(body, MAX_FILE_BYTES)
     parsed: Parsed = feed.parse(body, at)
     return {
         "rows": [_row(row) for row in parsed.rows],
