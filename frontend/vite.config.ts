@@ -4,6 +4,7 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
+import { precompress } from "./precompress.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const engine = join(here, "node_modules/@cesium/engine");
@@ -56,7 +57,7 @@ function cesiumFiles(): Plugin {
 
 export default defineConfig({
   base: "/",
-  plugins: [react(), cesiumFiles()],
+  plugins: [react(), cesiumFiles(), precompress(outDir)],
   define: { CESIUM_BASE_URL: JSON.stringify("/cesium/") },
   worker: { format: "es", rolldownOptions: { external: UNUSED_RUNTIMES } },
   build: {
