@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
 import orjson
 import uvicorn
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 
 from fakes import MemoryEventLog
 from planetwire.clock import SystemClock
@@ -98,9 +98,10 @@ async def live_server(
     clock: Clock | None = None,
     guard: Guard | None = None,
     protocol: dict[str, Any] | None = None,
+    routers: Sequence[APIRouter] = (),
     **settings: Any,
 ) -> AsyncIterator[Live]:
-    """`carrier` chooses who answers `/api/events`; `settings` are those of StreamSettings."""
+    """`carrier` chooses who answers `/api/events`; `settings` are those of StreamSettings; `routers` come last."""
     clock = clock or SystemClock()
     live = Live(clock, StreamSettings(**settings), guard or the_guard())
     app = FastAPI()
@@ -112,6 +113,8 @@ async def live_server(
     async def other() -> dict[str, str]:
         return {"answered": "by FastAPI"}
 
+    for router in routers:
+        app.include_router(router)
     http = make_protocol(live.sse, **(protocol or {})) if carrier == "protocol" else "httptools"
     config = uvicorn.Config(
         app, http=http, ws="websockets-sansio", lifespan="off", log_config=None, log_level="critical",
