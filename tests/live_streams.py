@@ -123,7 +123,8 @@ async def live_server(
     server = uvicorn.Server(config)
     config.load()
     server.lifespan = config.lifespan_class(config)
-    listener = socket.socket()
+    # The protocol by its number: the standard loop leaves Nagle on where it is not said, and each answer waits 40 ms.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     live.port = listener.getsockname()[1]
     await live.hub.start()
