@@ -77,6 +77,7 @@ class Live:
         self.sse = SseEndpoint(self.hub, resolve_city=resolve_city, **common)
         self.ws = SocketEndpoint(self.earth, self.tasks, **common)
         self.port = 0
+        self.connections: set[Any] = set()  # of any kind, as the server counts them
         self.stop: Callable[[], Awaitable[None]]
 
     def publish(self, *cities: str, **payload: Any) -> None:
@@ -129,6 +130,7 @@ async def live_server(
     live.port = listener.getsockname()[1]
     await live.hub.start()
     await server.startup(sockets=[listener])
+    live.connections = server.server_state.connections
     loops = [asyncio.ensure_future(each.run()) for each in (live.hub, live.earth, live.sse, live.ws, live.tasks)]
     stopped = False
 
