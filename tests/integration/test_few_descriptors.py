@@ -19,6 +19,7 @@ ASKED = 250
 SERVED_MIN = 50  # the process has some dozens of files of its own, and keeps a reserve
 PATCH = "city_observation_patch.v1"
 STREAM = "/api/events?cities=shanghai"
+READ = ("/healthz", "/readyz", "/terminal", "/api/cities", "/metrics")
 LIMITED = ("sh", "-c", f'ulimit -n {DESCRIPTORS} && exec "$@"', "sh", sys.executable, "-m", "planetwire")
 MANY = {"PLANETWIRE_STREAM__MAX_PER_ADDRESS": "10000", "PLANETWIRE_STREAM__MAX_CONNECTIONS": "10000"}
 
@@ -65,6 +66,9 @@ async def test_those_that_fit_are_served_and_all_is_well_when_they_go(data_dir: 
         await eventually(lambda: len(served) >= SERVED_MIN, f"fewer than {SERVED_MIN} streams were served")
 
         def push() -> None:
+            assert {path: pusher.get(path).status_code for path in READ} == dict.fromkeys(READ, 200)
+            snapshot = pusher.get("/api/scan/terminal")  # opens a file: 503 with a code where none can be opened
+            assert snapshot.status_code == 200 or snapshot.json()["code"] == "backend_unavailable"
             answer = pusher.post(
                 "/api/internal/collector-patch", json={"city": "shanghai", "changes": {"temp": 21.5, "source": "few"}}
             )
