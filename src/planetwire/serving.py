@@ -173,6 +173,7 @@ async def _open_terminal(
     dsn: str | None,
 ) -> None:
     clock = SystemClock()
+    cities.read_zones()
     observations = await open_observations(stack, settings, dsn)
     store, event_log = observations.store, observations.log
     hub = Hub(event_log, encode=frames.sse_encoder(event_log.epoch), clock=clock, stall_s=settings.stream.stall_s)
