@@ -8,6 +8,7 @@ from fastapi import APIRouter, FastAPI
 
 from planetwire.web import problems, spa
 from planetwire.web.head import HeadAsGet
+from planetwire.web.legible import Legible
 
 
 def create(routers: Sequence[APIRouter], version: str) -> FastAPI:
@@ -20,6 +21,7 @@ def create(routers: Sequence[APIRouter], version: str) -> FastAPI:
         redoc_url=None,
     )
     app.add_middleware(HeadAsGet)
+    app.add_middleware(Legible)
     problems.install(app)
     for router in routers:
         app.include_router(router)

@@ -14,6 +14,7 @@ from planetwire.model import WRITE_TASKS, Job, JobRequest, Json, TaskType
 from planetwire.ports import JobBoard, JobQueue
 from planetwire.web.auth import Guard
 from planetwire.web.job_record import job_record
+from planetwire.web.json_input import check_depth
 
 BIGINT_MAX = 2**63 - 1
 PAYLOAD_MAX_BYTES = 16_384
@@ -110,6 +111,7 @@ def _request(wish: JobWish, canonical: Callable[[str], str]) -> JobRequest:
 
 
 def _check_payload(payload: Json) -> None:
+    check_depth(payload)
     try:
         text = orjson.dumps(payload)
     except TypeError as error:  # half a surrogate pair, a number beyond 64 bits

@@ -37,7 +37,7 @@ def router(guard: Guard, *, halves: list[str], simulated: bool, version: str) ->
         address = request.client.host if request.client else ""
         cookie = await guard.sign_in(code=body.code, token=body.token, address=address)
         response = Response(status_code=204)
-        secure = request.url.scheme == "https"
+        secure = request.scope["scheme"] == "https"
         response.set_cookie(
             COOKIE, cookie, max_age=SESSION_S, httponly=True, samesite="strict", secure=secure, path="/"
         )

@@ -40,8 +40,8 @@ def router(static: Path = STATIC) -> APIRouter:
         """A file of the build, or the page for a deep link a browser asks for."""
         if path.startswith(("api/", "ws")) or path == "api":
             raise NotFound(f"no such route: /{path}")
-        file = (static / path).resolve()
-        if path and file.is_relative_to(static.resolve()) and file.is_file():
+        file = _file(static, path)
+        if file is not None:
             hashed = path.startswith("assets/")
             return FileResponse(file, headers={"Cache-Control": IMMUTABLE if hashed else "no-cache"})
         if path.strip("/") in PAGES or "text/html" in request.headers.get("accept", ""):
@@ -49,3 +49,12 @@ def router(static: Path = STATIC) -> APIRouter:
         raise NotFound(f"no such file: /{path}")
 
     return routes
+
+
+def _file(static: Path, path: str) -> Path | None:
+    """None also for what no file can be called: a name or a path that is too long for the system."""
+    try:
+        file = (static / path).resolve()
+        return file if path and file.is_relative_to(static.resolve()) and file.is_file() else None
+    except (OSError, ValueError):
+        return None

@@ -57,8 +57,8 @@ class EventStreamResponse(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, endpoint: SseEndpoint) -> None:
-        super().__init__()
+    def __init__(self, endpoint: SseEndpoint, status_code: int = 200) -> None:
+        super().__init__(status_code=status_code)
         self._endpoint = endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -11,6 +11,7 @@ from planetwire.web.layer_snapshots import LayerSnapshots
 from planetwire.web.snapshot_http import MEDIA_TYPE, answer, asked_encoding
 
 LIMIT_MAX = 10_000_000
+DIGITS_MAX = 12
 _LIMIT_DOC = {
     "name": "limit",
     "in": "query",
@@ -45,6 +46,6 @@ def router(snapshots: LayerSnapshots, guard: Guard) -> APIRouter:
 def _limit(text: str | None) -> int | None:
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit() and 0 < int(text[:12]) <= LIMIT_MAX):
+    if not (len(text) <= DIGITS_MAX and text.isascii() and text.isdigit() and 0 < int(text) <= LIMIT_MAX):
         raise InputError(f"limit is a whole number from 1 to {LIMIT_MAX}, not {text[:40]!r}", code="bad_limit")
     return int(text)
