@@ -100,7 +100,7 @@ async def open_web(
         readiness = health.Readiness(web.checks)
         diagnosis = Diagnostics(pool, readiness.look, secrets.admin_token)
         web.routers.append(health.router(readiness, names, diagnosis, guard))
-        web.app = web_app.create(web.routers, __version__)
+        web.app = web_app.create(web.routers, __version__, public_reads=settings.public_reads)
         yield web
 
 

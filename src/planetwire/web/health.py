@@ -8,12 +8,14 @@ from typing import Any, Protocol
 
 import orjson
 from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
 from planetwire.errors import PlanetwireError
 from planetwire.log import get_logger
 from planetwire.printable import printable
 from planetwire.web.auth import Guard
+from planetwire.web.openapi import answers
 
 log = get_logger()
 
@@ -82,7 +84,7 @@ def router(readiness: Readiness, halves: list[str], diagnosis: Diagnosis, guard:
         """The process answers."""
         return {"status": "ok"}
 
-    @routes.get("/readyz")
+    @routes.get("/readyz", responses={503: {"description": "Not ready", "content": {"application/json": {}}}})
     async def readyz() -> Response:
         """200 when the stores of the halves that are on answer; 503 and the reason otherwise, within 3 s."""
         found = await readiness.look()
@@ -90,7 +92,7 @@ def router(readiness: Readiness, halves: list[str], diagnosis: Diagnosis, guard:
         body = {"ready": ready, "halves": halves, "checks": found}
         return Response(orjson.dumps(body), 200 if ready else 503, media_type="application/json")
 
-    @routes.get("/metrics", dependencies=[Depends(guard.reader)])
+    @routes.get("/metrics", response_class=PlainTextResponse, dependencies=[Depends(guard.reader)])
     async def metrics() -> Response:
         """Prometheus text."""
         return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)
@@ -100,7 +102,7 @@ def router(readiness: Readiness, halves: list[str], diagnosis: Diagnosis, guard:
         """The check of docs/operations.md as JSON, from what the database says; nothing is written."""
         return Response(orjson.dumps(await diagnosis.look()), media_type="application/json")
 
-    @routes.post("/api/v1/diagnostics", dependencies=[Depends(guard.admin)])
+    @routes.post("/api/v1/diagnostics", responses=answers(409), dependencies=[Depends(guard.admin)])
     async def send(request: Request) -> Response:
         """The same with a canary: one change timed through every stage, as `planetwire doctor` does it."""
         host, port = request.scope["server"]

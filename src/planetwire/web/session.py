@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from planetwire.errors import InputError
 from planetwire.web.auth import COOKIE, SESSION_S, Guard
+from planetwire.web.openapi import answers
 
 
 class SignIn(BaseModel):
@@ -29,7 +30,7 @@ def router(guard: Guard, *, halves: list[str], simulated: bool, version: str) ->
         )
         return {"signed_in": signed_in, "simulated": simulated, "halves": halves, "version": version}
 
-    @routes.post("", status_code=204)
+    @routes.post("", status_code=204, responses=answers(401, 429))
     async def sign_in(body: SignIn, request: Request) -> Response:
         """Exchange a code or token for a cookie."""
         if (body.code is None) == (body.token is None):

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from planetwire.errors import PlanetwireError
+from planetwire.web.openapi import answers
 from planetwire.web.outgoing import Outgoing
 from planetwire.web.problems import of_error
 from planetwire.web.sse import HEADERS, PATH, Opening, SseEndpoint
@@ -98,7 +99,7 @@ def router(endpoint: SseEndpoint) -> APIRouter:
     """The route; access is checked by the endpoint, as for the protocol class."""
     routes = APIRouter(tags=["terminal"])
 
-    @routes.get(PATH, response_class=EventStreamResponse)
+    @routes.get(PATH, response_class=EventStreamResponse, responses=answers(503))
     async def events(
         request: Request,
         cities: str = "",

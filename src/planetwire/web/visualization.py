@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from planetwire.errors import InputError
 from planetwire.web.auth import Guard
 from planetwire.web.layer_snapshots import LayerSnapshots
-from planetwire.web.snapshot_http import MEDIA_TYPE, answer, asked_encoding
+from planetwire.web.snapshot_http import MEDIA_TYPE, RESPONSES, answer, asked_encoding
 
 LIMIT_MAX = 10_000_000
 DIGITS_MAX = 12
@@ -33,6 +33,7 @@ def router(snapshots: LayerSnapshots, guard: Guard) -> APIRouter:
     @routes.get(
         "/api/v1/visualization/{layer}",
         summary="All features of a layer and the cursor they correspond to",
+        responses=RESPONSES,
         openapi_extra={"parameters": [_LIMIT_DOC]},
     )
     async def visualization(layer: str, request: Request) -> Response:
