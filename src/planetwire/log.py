@@ -41,9 +41,12 @@ class _Forward(logging.Handler):
             text = record.getMessage()
         except Exception as error:
             text = f"a record without words: {error!r}"
-        get_logger().log(
-            record.levelno, "log.library.noted", logger=record.name, text=text.rstrip(), exc_info=record.exc_info
-        )
+        facts: dict[str, object] = {"logger": record.name, "text": text.rstrip()}
+        if record.exc_info and record.levelno >= logging.ERROR:
+            facts["exc_info"] = record.exc_info
+        elif record.exc_info:  # a warning is no fault of ours: what it was is enough
+            facts["error"] = repr(record.exc_info[1])
+        get_logger().log(record.levelno, "log.library.noted", **facts)
 
 
 def configure_logging(fmt: str, level: str, **bound: Any) -> None:

@@ -35,7 +35,7 @@ from planetwire.outbox.registry_postgres import write_feeds
 from planetwire.outbox.signals_postgres import read_signals
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.outlets import add_outlet
-from planetwire.postgres import Pool
+from planetwire.postgres import Pool, translated
 from planetwire.relay.payload import payload
 from planetwire.settings import Settings
 from planetwire.sharing import Shared, open_shared
@@ -219,7 +219,7 @@ async def _sources(settings: Settings, pool: Pool | None, guard: Guard) -> APIRo
 
 
 async def _schema_current(pool: Pool) -> str | None:
-    async with pool.acquire(timeout=health.READY_S) as connection:
+    async with translated(), pool.acquire(timeout=health.READY_S) as connection:
         missing = await pending_postgres(connection)
     return behind_text(missing)
 

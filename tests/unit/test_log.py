@@ -76,13 +76,15 @@ def test_a_library_s_own_lines_are_lines_of_ours() -> None:
         "import logging\nfrom planetwire.log import configure_logging\nconfigure_logging('console', 'warning')\n"
         "logging.getLogger('uvicorn.error').warning('bad\\x1b[31m %s', 'x\\ny')\n"
         "logging.getLogger('asyncio').error('gone', exc_info=ValueError('a\\x00b'))\n"
+        "logging.getLogger('pool').warning('again', exc_info=ValueError('refused'))\n"
         "logging.getLogger('quiet').info('not told')\n"
     )
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert told.stdout == ""
     lines = told.stderr.splitlines()
     assert "log.library.noted" in lines[0] and "u001b[31m x" in lines[0] and "uvicorn.error" in lines[0]
-    assert "gone" in lines[1] and "u0000b" in lines[-1]
+    assert "gone" in lines[1] and "u0000b" in lines[-2]
+    assert "again" in lines[-1] and "refused" in lines[-1]
     assert all(line.isprintable() for line in lines) and "not told" not in told.stderr
 
 

@@ -70,7 +70,7 @@ def _parts(document: Json) -> dict[str, list[str]]:
 def _operation(method: str, path: str, operation: Json) -> Iterator[str]:
     yield (
         f'<details id="{escape(operation["operationId"])}"><summary><b class="{method}">{method.upper()}</b>'
-        f"<code>{escape(path)}</code><span>{escape(operation.get('summary', ''))}</span></summary>"
+        f"<code>{escape(path)}</code><span>{_title(operation)}</span></summary>"
     )
     yield f"<p>{_text(operation.get('description', ''))}</p><p>{_access(operation.get('security'))}</p>"
     rows = "".join(_parameter(one) for one in operation.get("parameters", ()))
@@ -79,6 +79,12 @@ def _operation(method: str, path: str, operation: Json) -> Iterator[str]:
         yield f"<p>Body, <code>{escape(kind)}</code>:</p>{_json(content.get('schema', {}))}"
     answers = "".join(_answer(status, answer) for status, answer in operation["responses"].items())
     yield f"<table><tr><th>answer<th>as<th></tr>{answers}</table></details>"
+
+
+def _title(operation: Json) -> str:
+    """The route's own words: a summary of one or two is only its name in the code."""
+    summary, about = operation.get("summary", ""), operation.get("description", "")
+    return _text(summary if summary.count(" ") > 1 or not about else about.partition("\n")[0].split(". ")[0])
 
 
 def _access(security: list[Json] | None) -> str:
