@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,25 @@ async def test_flipped_bytes_are_told_by_readiness_by_name_and_by_doctor(tmp_pat
     assert codes and codes <= {"log_write_failed", "backend_unavailable"}
     assert "damaged" in str(await usable(opened))
     assert [found["code"] for found in examine_file(path)["findings"]] == ["store_damaged"]
+    await opened.close()
+
+
+async def test_damage_that_only_a_write_met_stays_told(tmp_path: Path) -> None:
+    path = tmp_path / "observations.db"
+    await filled(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("create table cold (x)")
+        connection.execute("insert into cold values (1)")
+        connection.commit()
+        root = connection.execute("select rootpage from sqlite_master where name = 'cold'").fetchone()[0]
+    opened = await open_observations(path, ManualClock(START))
+    body = path.read_bytes()
+    begin = (root - 1) * PAGE
+    path.write_bytes(body[:begin] + bytes(byte ^ 0xFF for byte in body[begin : begin + PAGE]) + body[begin + PAGE :])
+    with pytest.raises(LogWriteFailed):
+        await opened.store._writer.run(lambda connection: connection.execute("select * from cold").fetchall())
+    await opened.put("seoul", 25.0, obs_time=None)
+    assert "damaged" in str(await usable(opened))
     await opened.close()
 
 
