@@ -16,7 +16,7 @@ import typer
 
 from planetwire import __version__
 from planetwire.settings import flat
-from planetwire.supervise.command import AsJson
+from planetwire.supervise.command import AsJson, say
 from planetwire.supervise.command import opened as _settings
 from planetwire.supervise.jobs_commands import jobs
 from planetwire.supervise.outbox_commands import outbox
@@ -50,7 +50,7 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
-        typer.echo(f"planetwire {__version__}")
+        say(f"planetwire {__version__}")
         raise typer.Exit
 
 
@@ -76,7 +76,7 @@ def demo(only: Only = None) -> None:
 
 
 def _announce(url: str) -> None:
-    typer.echo(url)
+    say(url)
     sys.stdout.flush()
 
 
@@ -133,9 +133,9 @@ def migrate(
     with _settings("migrate") as settings:
         dsn = settings.database_direct_url or database_of(settings)
         applied = asyncio.run(run(dsn, settings.migration))
-        typer.echo("\n".join(f"applied {name}" for name in applied) or "up to date")
+        say("\n".join(f"applied {name}" for name in applied) or "up to date")
         if repair:
-            typer.echo(f"triggers made anew: {asyncio.run(make_triggers(dsn))}")
+            say(f"triggers made anew: {asyncio.run(make_triggers(dsn))}")
 
 
 @app.command()
@@ -149,9 +149,9 @@ def config(
     with _settings("config") as settings:
         values = flat(effective(settings), show_secrets=show_secrets)
         if as_json:
-            typer.echo(json.dumps(values, indent=2))
+            say(json.dumps(values, indent=2))
         else:
-            typer.echo("\n".join(f"{name} = {value}" for name, value in values.items()))
+            say("\n".join(f"{name} = {value}" for name, value in values.items()))
 
 
 @app.command()
@@ -160,7 +160,7 @@ def path() -> None:
     width = max(map(len, STAGES))
     for name in STAGES:
         doc = (importlib.import_module(f"planetwire.{name}").__doc__ or "").strip()
-        typer.echo(f"{name:<{width}}  {doc}")
+        say(f"{name:<{width}}  {doc}")
 
 
 @app.command()
@@ -176,9 +176,9 @@ def parse(
         try:
             body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         except OSError as error:
-            typer.echo(f"planetwire: cannot read {file}: {error.strerror}", err=True)
+            say(f"planetwire: cannot read {file}: {error.strerror}", err=True)
             raise typer.Exit(1) from error
-        typer.echo(json.dumps(parse_body(source, body, _time(at)), ensure_ascii=False))
+        say(json.dumps(parse_body(source, body, _time(at)), ensure_ascii=False))
 
 
 def _time(text: str | None) -> datetime:
@@ -201,7 +201,7 @@ def doctor(
 
     with _settings("doctor") as settings:
         steps = examine(settings, canary=canary)
-        typer.echo(json.dumps(steps, indent=2) if as_json else render(steps))
+        say(json.dumps(steps, indent=2) if as_json else render(steps))
         if not healthy(steps):
             raise typer.Exit(1)
 
@@ -212,7 +212,7 @@ def sources(as_json: AsJson = False) -> None:
     from planetwire.supervise import sources_cli
 
     with _settings("sources") as settings:
-        typer.echo(sources_cli.listing(settings, as_json=as_json))
+        say(sources_cli.listing(settings, as_json=as_json))
 
 
 @app.command()
@@ -221,7 +221,7 @@ def layers(as_json: AsJson = False) -> None:
     from planetwire.supervise import layers_cli
 
     with _settings("layers") as settings:
-        typer.echo(layers_cli.listing(settings, as_json=as_json))
+        say(layers_cli.listing(settings, as_json=as_json))
 
 
 app.add_typer(jobs, name="jobs")

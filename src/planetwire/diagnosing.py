@@ -13,6 +13,7 @@ from planetwire.clock import SystemClock
 from planetwire.collect.feeds import observation_feeds
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.errors import BackendError, PlanetwireError, SetupError, StateError
+from planetwire.facts.diagnosis_sqlite import examine_file as examine_file
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.finding import Finding, first_broken, step

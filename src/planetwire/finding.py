@@ -71,6 +71,11 @@ KINDS = {
     "canary_unheard": Kind("events are logged and not sent: restart the web process, look at its log"),
     "snapshots_down": Kind("is a web process up (`planetwire up` or `web`)? If it is, look at its log"),
     "terminal_down": Kind("is a web process up (`planetwire up` or `web`)? If it is, look at its log"),
+    "store_damaged": Kind(
+        "stop, put the file aside, start: a new one is made and the feeds fill it;"
+        " `sqlite3 old.db .recover` shows what can be saved"
+    ),
+    "store_unreadable": Kind("see who owns the file and the folder, and whether the disk answers"),
     "not_ready": Kind("look at what it names, and at the log of the web process"),
     "lease_expired": Kind("no worker takes it back: start `planetwire up` (or `work`), look at the worker's log"),
     "jobs_unseen": Kind("no claim sees them; a running worker mends it within minutes: please report it"),

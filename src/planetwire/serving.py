@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,7 +35,7 @@ from planetwire.outbox.registry_postgres import write_feeds
 from planetwire.outbox.signals_postgres import read_signals
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.outlets import add_outlet
-from planetwire.postgres import Pool
+from planetwire.postgres import Pool, translated
 from planetwire.relay.payload import payload
 from planetwire.settings import Settings
 from planetwire.sharing import Shared, open_shared
@@ -97,8 +97,10 @@ async def open_web(
         web.routers.append(await _sources(settings, pool, guard))
         names = [name for name, on in (("earth", pool is not None), ("terminal", settings.terminal)) if on]
         web.routers.append(session.router(guard, halves=names, simulated=settings.simulated, version=__version__))
-        web.routers.append(health.router(web.checks, names, _diagnosis(pool, web.checks, secrets), guard))
-        web.app = web_app.create(web.routers, __version__)
+        readiness = health.Readiness(web.checks)
+        diagnosis = Diagnostics(pool, readiness.look, secrets.admin_token)
+        web.routers.append(health.router(readiness, names, diagnosis, guard))
+        web.app = web_app.create(web.routers, __version__, public_reads=settings.public_reads)
         yield web
 
 
@@ -190,7 +192,7 @@ async def _open_terminal(
     ]
     web.loops |= {"terminal-hub": hub.run, "streams": endpoint.run}
     web.before_end.append(soon(endpoint.drain))
-    web.checks |= {"observations": lambda: _answers(event_log.head), "bus": observations.joined}
+    web.checks |= {"observations": observations.usable, "bus": observations.joined}
     expose("terminal", hub)
     expose_bus(observations.connected)
     publish: Callable[[Sequence[Any]], None] = hub.publish
@@ -217,13 +219,8 @@ async def _sources(settings: Settings, pool: Pool | None, guard: Guard) -> APIRo
     return sources.router(store, guard, pause=pause, runs=lambda: states.runs(names), canonical=canonical)
 
 
-async def _answers(read: Callable[[], Awaitable[object]]) -> str | None:
-    await read()
-    return None
-
-
 async def _schema_current(pool: Pool) -> str | None:
-    async with pool.acquire(timeout=health.CHECK_TIMEOUT_S) as connection:
+    async with translated(), pool.acquire(timeout=health.READY_S) as connection:
         missing = await pending_postgres(connection)
     return behind_text(missing)
 
@@ -231,7 +228,3 @@ async def _schema_current(pool: Pool) -> str | None:
 async def _someone_leads(pool: Pool) -> str | None:
     leader = await PostgresChangeLog(pool, payload).leader()
     return None if leader["held"] else "no relay leads"
-
-
-def _diagnosis(pool: Pool | None, checks: dict[str, health.Check], secrets: Secrets) -> Diagnostics:
-    return Diagnostics(pool, lambda: health.run_checks(checks), secrets.admin_token)

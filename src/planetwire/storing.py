@@ -69,6 +69,14 @@ class Observations:
     bell: MemoryWakeup
     required: bool
 
+    async def usable(self) -> str | None:
+        """What readiness says of the store: it can be read, and of a file also that it is whole and takes writes."""
+        await self.log.head()
+        if not isinstance(self.store, SqliteObservationStore):
+            return None
+        read_damage = self.log.damage if isinstance(self.log, SqliteEventLog) else None
+        return read_damage or await self.store.trouble()
+
     async def feed(self, hub: Hub, publish: Publish) -> dict[str, Loop]:
         """Let `publish` have every event from the hub's head on, in revision order; the loops that do it."""
         head = await hub.start()

@@ -10,8 +10,9 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
-from planetwire.diagnosing import examine_path, observation_feeds_step
+from planetwire.diagnosing import examine_file, examine_path, observation_feeds_step
 from planetwire.errors import PlanetwireError
 from planetwire.finding import Finding, first_broken, step
 from planetwire.model import Json
@@ -20,6 +21,7 @@ from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.roles import database_of, effective, web_url_of
 
 ANSWER_TIMEOUT_S = 10.0
+FILE = "sqlite:///"
 
 
 def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
@@ -39,9 +41,15 @@ def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
             around = [found for found in path if not found["number"]]
             # Without a database nothing else answers either: it is the cause, so it is told first.
             steps += [*(found for found in path if found["number"]), *_sorted(snapshots.result(), around)]
-        steps += [terminal.result(), observation_feeds_step(settings.data_dir)] if terminal else []
+        steps += [terminal.result(), *_file(settings), observation_feeds_step(settings.data_dir)] if terminal else []
         steps.append(ready.result())
     return steps
+
+
+def _file(settings: Settings) -> list[Json]:
+    """None where readings lie in a database."""
+    location = settings.observations_location
+    return [examine_file(Path(location.removeprefix(FILE)))] if location.startswith(FILE) else []
 
 
 def _sorted(snapshots: Json, around: list[Json]) -> list[Json]:

@@ -8,13 +8,13 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-import typer
 from typer import BadParameter
 
 from planetwire.commanding import Ledger, canonical, check_request, ledger_source, open_ledger
 from planetwire.model import WRITE_TASKS, Job, JobRequest, JobStatus, TaskType
 from planetwire.settings import Settings
 from planetwire.supervise import jobs_text as text
+from planetwire.supervise.command import say
 from planetwire.supervise.roles import database_of
 from planetwire.web.job_record import job_record
 
@@ -178,7 +178,7 @@ def pause(settings: Settings, source: str, paused: bool, *, as_json: bool) -> st
         raise BadParameter("name a source; `planetwire sources` lists them")
     name, warning = ledger_source(source)
     if warning:
-        typer.echo(f"planetwire: {warning}", err=True)
+        say(f"planetwire: {warning}", err=True)
 
     async def work(ledger: Ledger) -> str:
         now, before = await ledger.board.standing([name])

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from planetwire.supervise.command import AsJson, opened
+from planetwire.supervise.command import AsJson, opened, say
 
 ID_MAX = 2**63 - 1
 INT_MAX = 2**31 - 1
@@ -33,7 +33,7 @@ def ls(
     from planetwire.supervise import jobs_cli
 
     with opened("jobs") as settings:
-        typer.echo(jobs_cli.ls(settings, status=status, dead=dead, source=source, limit=limit, as_json=as_json))
+        say(jobs_cli.ls(settings, status=status, dead=dead, source=source, limit=limit, as_json=as_json))
 
 
 @jobs.command("dead")
@@ -42,7 +42,7 @@ def dead(source: OfSource = None, limit: Limit = 30, as_json: AsJson = False) ->
     from planetwire.supervise import jobs_cli
 
     with opened("jobs") as settings:
-        typer.echo(jobs_cli.dead(settings, source=source, limit=limit, as_json=as_json))
+        say(jobs_cli.dead(settings, source=source, limit=limit, as_json=as_json))
 
 
 @jobs.command("show")
@@ -51,7 +51,7 @@ def show(task_id: TaskId, as_json: AsJson = False) -> None:
     from planetwire.supervise import jobs_cli
 
     with opened("jobs") as settings:
-        typer.echo(jobs_cli.show(settings, task_id, as_json=as_json))
+        say(jobs_cli.show(settings, task_id, as_json=as_json))
 
 
 @jobs.command("submit")
@@ -67,9 +67,7 @@ def submit(
     from planetwire.supervise import jobs_cli
 
     with opened("jobs") as settings:
-        typer.echo(
-            jobs_cli.submit(settings, task_type, source, layer=layer, priority=priority, key=key, as_json=as_json)
-        )
+        say(jobs_cli.submit(settings, task_type, source, layer=layer, priority=priority, key=key, as_json=as_json))
 
 
 @jobs.command("cancel")
@@ -78,7 +76,7 @@ def cancel(task_id: TaskId, as_json: AsJson = False) -> None:
     from planetwire.supervise import jobs_cli
 
     with opened("jobs") as settings:
-        typer.echo(jobs_cli.cancel(settings, task_id, as_json=as_json))
+        say(jobs_cli.cancel(settings, task_id, as_json=as_json))
 
 
 @jobs.command("retry")
@@ -100,7 +98,7 @@ def retry(
             shown, all_done = jobs_again.retry(settings, task_ids, as_json=as_json)
         else:
             shown, all_done = jobs_again.redrive(settings, source=source, as_json=as_json), True
-        typer.echo(shown)
+        say(shown)
     if not all_done:
         raise typer.Exit(1)
 
@@ -111,7 +109,7 @@ def pause(source: str, as_json: AsJson = False) -> None:
     from planetwire.supervise import jobs_cli
 
     with opened("jobs") as settings:
-        typer.echo(jobs_cli.pause(settings, source, True, as_json=as_json))
+        say(jobs_cli.pause(settings, source, True, as_json=as_json))
 
 
 @jobs.command("resume")
@@ -120,7 +118,7 @@ def resume(source: str, as_json: AsJson = False) -> None:
     from planetwire.supervise import jobs_cli
 
     with opened("jobs") as settings:
-        typer.echo(jobs_cli.pause(settings, source, False, as_json=as_json))
+        say(jobs_cli.pause(settings, source, False, as_json=as_json))
 
 
 @jobs.command("watch")

@@ -110,7 +110,7 @@ def listing(jobs: Sequence[Job], now: datetime, standing: Mapping[str, Standing]
         (
             str(job.id),
             job.task_type,
-            job.source or "–",
+            clean(job.source) or "–",
             state(job),
             records(job),
             when(job, now),
@@ -127,7 +127,7 @@ def dead_listing(jobs: Sequence[Job], now: datetime) -> str:
         (
             str(job.id),
             job.task_type,
-            job.source or "–",
+            clean(job.source) or "–",
             since(job.finished_at, now),
             f"{job.attempts}/{job.max_attempts}",
             job.error_code or "–",
@@ -207,7 +207,7 @@ def card(job: Job, now: datetime, standing: Mapping[str, Standing]) -> str:
     }
     facts |= {name: _at(at, now) for name, at in times.items()}
     facts["next"] = _next(job)
-    lines = [f"job {job.id}: {job.task_type} {job.source or '–'}, {state(job)}"]
+    lines = [f"job {job.id}: {job.task_type} {clean(job.source) or '–'}, {state(job)}"]
     return "\n".join(lines + [f"  {name:<12}{value}" for name, value in facts.items() if value])
 
 

@@ -99,6 +99,7 @@ async def _serve(settings: Settings, dsn: str | None, secrets: Secrets, code: st
                 loop="none",
                 lifespan="off",
                 access_log=False,
+                log_config=None,  # its lines go the way of ours, see log.py
                 log_level="warning",
                 ws="websockets-sansio",
                 ws_max_size=64 * 1024,

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 from fastapi import APIRouter, FastAPI
 
-from planetwire.web import problems, spa
+from planetwire.web import docs_page, openapi, problems, spa
 from planetwire.web.head import HeadAsGet
+from planetwire.web.legible import Legible
 
 
-def create(routers: Sequence[APIRouter], version: str) -> FastAPI:
+def create(routers: Sequence[APIRouter], version: str, *, public_reads: bool = True) -> FastAPI:
     """The application. The page answers whatever no router before it takes."""
     app = FastAPI(
         title="Planetwire",
         version=version,
-        openapi_url="/api/openapi.json",
+        openapi_url=openapi.PATH,
         docs_url=None,
         redoc_url=None,
     )
     app.add_middleware(HeadAsGet)
+    app.add_middleware(Legible)
     problems.install(app)
     for router in routers:
         app.include_router(router)
+    app.openapi = cache(lambda: openapi.describe(app, public_reads=public_reads))  # type: ignore[method-assign]
+    app.include_router(docs_page.router(app.openapi))
     app.include_router(spa.router())
     return app

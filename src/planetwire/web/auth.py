@@ -85,7 +85,7 @@ class Guard:
     def session_valid(self, cookie: str | None) -> bool:
         """Whether the cookie is ours and not expired."""
         text, _, signature = (cookie or "").rpartition(".")
-        if not text or not hmac.compare_digest(signature, self._signature(text)):
+        if not text or not hmac.compare_digest(signature.encode(), self._signature(text).encode()):
             return False
         expiry = text.split(".")[0]
         return expiry.isdigit() and int(expiry) > self.now()

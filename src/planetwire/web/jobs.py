@@ -14,6 +14,8 @@ from planetwire.model import WRITE_TASKS, Job, JobRequest, Json, TaskType
 from planetwire.ports import JobBoard, JobQueue
 from planetwire.web.auth import Guard
 from planetwire.web.job_record import job_record
+from planetwire.web.json_input import check_depth
+from planetwire.web.openapi import answers
 
 BIGINT_MAX = 2**63 - 1
 PAYLOAD_MAX_BYTES = 16_384
@@ -56,7 +58,7 @@ def router(
     """
     routes = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
 
-    @routes.post("", status_code=202, dependencies=[Depends(guard.operator)])
+    @routes.post("", status_code=202, responses=answers(404), dependencies=[Depends(guard.operator)])
     async def submit(wish: JobWish) -> Response:
         """Write a job into the ledger; a queued job of the same kind and source is given instead of a second."""
         job, created = await queue.submit(admit(_request(wish, canonical)))
@@ -87,12 +89,12 @@ def router(
         """One ledger row."""
         return _json(job_record(await board.get(task_id)))
 
-    @routes.post("/{task_id}/cancel", status_code=202, dependencies=[Depends(guard.operator)])
+    @routes.post("/{task_id}/cancel", status_code=202, responses=answers(409), dependencies=[Depends(guard.operator)])
     async def cancel(task_id: TaskId) -> Response:
         """Ask the job to stop; batches that are committed stay. 409 when it has ended already."""
         return _accepted(await queue.cancel(task_id), None)
 
-    @routes.post("/{task_id}/retry", status_code=202, dependencies=[Depends(guard.operator)])
+    @routes.post("/{task_id}/retry", status_code=202, responses=answers(409), dependencies=[Depends(guard.operator)])
     async def retry(task_id: TaskId) -> Response:
         """Submit the same work again. 409 while the job is active."""
         return _accepted(*await board.retry(task_id))
@@ -112,6 +114,7 @@ def _request(wish: JobWish, canonical: Callable[[str], str]) -> JobRequest:
 
 
 def _check_payload(payload: Json) -> None:
+    check_depth(payload)
     try:
         text = orjson.dumps(payload)
     except TypeError as error:  # half a surrogate pair, a number beyond 64 bits

@@ -11,17 +11,20 @@ from starlette.responses import Response
 
 from planetwire.errors import BackendError, PlanetwireError
 from planetwire.log import get_logger
+from planetwire.printable import printable
 
 log = get_logger()
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = 5
-_CODES = {404: "not_found", 405: "method_not_allowed", 401: "unauthorised", 403: "forbidden"}
+DETAIL_MAX = 1_000  # characters
+_CODES = {400: "bad_json", 404: "not_found", 405: "method_not_allowed", 401: "unauthorised", 403: "forbidden"}
 
 
 def problem(status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """One problem document."""
-    body = {"type": "about:blank", "status": status, "code": code, "title": code.replace("_", " "), "detail": detail}
+    """One problem document. A detail may quote what was sent, which need not be fit to be sent back."""
+    title, detail = code.replace("_", " "), printable(detail, DETAIL_MAX)
+    body = {"type": "about:blank", "status": status, "code": code, "title": title, "detail": detail}
     return JSONResponse(body, status, headers, MEDIA_TYPE)
 
 
@@ -37,14 +40,15 @@ def of_error(error: PlanetwireError, path: str) -> JSONResponse:
 
 async def _ours(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, PlanetwireError)
-    return of_error(error, request.url.path)
+    return of_error(error, request.scope["path"])
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"][1:]) or str(first["loc"][0])
-    return problem(400, "bad_request", f"{where}: {first['msg']}")
+    code = "bad_json" if first["type"] == "json_invalid" else "bad_request"
+    return problem(400, code, f"{where}: {first['msg']}")
 
 
 async def _http(request: Request, error: Exception) -> JSONResponse:
@@ -59,7 +63,7 @@ async def _gone(request: Request, error: Exception) -> Response:
 
 
 async def _bug(request: Request, error: Exception) -> JSONResponse:
-    log.error("web.request.crashed", path=request.url.path, exc_info=error)
+    log.error("web.request.crashed", path=request.scope["path"], exc_info=error)
     return problem(500, "internal", "an error of ours; the log has the details")
 
 

@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from planetwire.errors import InputError
 from planetwire.web.auth import COOKIE, SESSION_S, Guard
+from planetwire.web.openapi import answers
 
 
 class SignIn(BaseModel):
@@ -29,7 +30,7 @@ def router(guard: Guard, *, halves: list[str], simulated: bool, version: str) ->
         )
         return {"signed_in": signed_in, "simulated": simulated, "halves": halves, "version": version}
 
-    @routes.post("", status_code=204)
+    @routes.post("", status_code=204, responses=answers(401, 429))
     async def sign_in(body: SignIn, request: Request) -> Response:
         """Exchange a code or token for a cookie."""
         if (body.code is None) == (body.token is None):
@@ -37,7 +38,7 @@ def router(guard: Guard, *, halves: list[str], simulated: bool, version: str) ->
         address = request.client.host if request.client else ""
         cookie = await guard.sign_in(code=body.code, token=body.token, address=address)
         response = Response(status_code=204)
-        secure = request.url.scheme == "https"
+        secure = request.scope["scheme"] == "https"
         response.set_cookie(
             COOKIE, cookie, max_age=SESSION_S, httponly=True, samesite="strict", secure=secure, path="/"
         )
