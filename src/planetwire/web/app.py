@@ -8,6 +8,7 @@ from fastapi import APIRouter, FastAPI
 
 from planetwire.web import problems, spa
 from planetwire.web.head import HeadAsGet
+from planetwire.web.security import ContentPolicy
 
 
 def create(routers: Sequence[APIRouter], version: str) -> FastAPI:
@@ -20,6 +21,7 @@ def create(routers: Sequence[APIRouter], version: str) -> FastAPI:
         redoc_url=None,
     )
     app.add_middleware(HeadAsGet)
+    app.add_middleware(ContentPolicy)
     problems.install(app)
     for router in routers:
         app.include_router(router)

@@ -45,8 +45,12 @@ class Diagnosis(Protocol):
         """With a change of our own that is followed to a WebSocket of this process at `url`. Raises StateError."""
 
 
-def router(checks: Mapping[str, Check], halves: list[str], diagnosis: Diagnosis, guard: Guard) -> APIRouter:
-    """`checks`: what readiness asks – stores, migrations, a relay leader. Feeds and Redis are never part of it."""
+def router(
+    checks: Mapping[str, Check], halves: list[str], diagnosis: Diagnosis, guard: Guard, scheme: str = "http"
+) -> APIRouter:
+    """`checks`: what readiness asks – stores, migrations, a relay leader. Feeds and Redis are never part of it.
+    `scheme`: of this process's own port, whatever a proxy before it speaks.
+    """
     routes = APIRouter(tags=["operations"])
 
     @routes.get("/healthz")
@@ -76,7 +80,7 @@ def router(checks: Mapping[str, Check], halves: list[str], diagnosis: Diagnosis,
     async def send(request: Request) -> Response:
         """The same with a canary: one change timed through every stage, as `planetwire doctor` does it."""
         host, port = request.scope["server"]
-        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         return Response(orjson.dumps(await diagnosis.send(url)), media_type="application/json")
 
     return routes

@@ -12,10 +12,6 @@ from planetwire.errors import NotFound
 STATIC = Path(__file__).parent / "static"
 IMMUTABLE = "public, max-age=31536000, immutable"
 PAGES = ("", "earth", "terminal")
-CSP = (
-    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; worker-src 'self' blob:; connect-src 'self' ws: wss:; frame-ancestors 'none'"
-)
 NOT_BUILT = """<!doctype html><title>Planetwire</title><p>The front end is not built.
 Run <code>make setup</code>, or install a released wheel. The API is described at
 <a href="/api/openapi.json">/api/openapi.json</a>.</p>"""
@@ -32,7 +28,7 @@ def router(static: Path = STATIC) -> APIRouter:
         return FileResponse(
             index,
             media_type="text/html",
-            headers={"Cache-Control": "no-cache", "Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff"},
+            headers={"Cache-Control": "no-cache"},
         )
 
     @routes.api_route("/{path:path}", methods=["GET", "HEAD"])
