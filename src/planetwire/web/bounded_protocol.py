@@ -48,7 +48,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Out of every queue."""
-        self.front.closed(self, dropped=self._dropped)
+        self.front.wait(self, None)
+        self.front.gone(dropped=self._dropped)
         self._dropped = False
         super().connection_lost(exc)
 
@@ -138,9 +139,14 @@ class BoundedProtocol(HttpToolsProtocol):
             self.refuse(url_too_long(self.front.settings.url_bytes))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """A line after the body is nobody's: the application has the request's own already."""
-        if not self._deaf and not self._in_body:
-            super().on_header(name, value)
+        """Counted as it comes: short lines take forty times their bytes. One after the body is nobody's, since the
+        application has the request's own already.
+        """
+        if self._deaf or self._in_body:
+            return
+        super().on_header(name, value)
+        if len(self.headers) > self.front.settings.header_lines:
+            self.refuse(head_too_large(self.front.settings))
 
     def on_headers_complete(self) -> None:
         """The request is looked at for the first time."""

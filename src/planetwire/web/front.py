@@ -7,6 +7,7 @@ cost a step of a dictionary, one sweep of the whole process looks at the heads o
 from __future__ import annotations
 
 import asyncio
+import os
 import resource
 import time
 from collections import Counter
@@ -24,6 +25,8 @@ log = get_logger()
 SWEEP_S = 0.5
 LINGER_S = 2.0  # for a refused client to read why, before its connection goes
 SAY_EVERY_S = 10.0  # how often closed connections are logged
+RECOUNT_S = 1.0  # how often descriptors are counted, once three quarters of them are used
+DESCRIPTORS = "/dev/fd"
 BODIES: Mapping[bytes, int] = {ingest.PATH.encode(): ingest.BODY_MAX_BYTES}  # routes that say otherwise
 
 
@@ -46,7 +49,7 @@ class Waiting(Protocol):
         """Its time is over; it stands in no queue any more."""
 
     def drop(self) -> None:
-        """Its descriptor is needed. The end of the connection is told by `Front.closed`."""
+        """Its descriptor is needed; it stands in no queue any more. `Front.gone` is told afterwards."""
 
 
 class Front:
@@ -71,7 +74,9 @@ class Front:
         self._after_s = (self.settings.header_s, self.settings.body_s, self.settings.idle_s, LINGER_S)
         self._now = now
         self._timer: asyncio.TimerHandle | None = None
-        self._closing = 0
+        self._open = self._closing = 0
+        self._others = 0  # descriptors that are no connections, as far as known
+        self._count_at = 0.0
         self._said = (0, 0.0)
 
     def body_max(self, path: bytes) -> int:
@@ -109,6 +114,7 @@ class Front:
                 self.wait(who, None)
                 who.expire(wait)
             count += len(over)
+        self._recount(now)
         self._say(now)
         return count
 
@@ -123,31 +129,44 @@ class Front:
     def opened(self, who: Waiting, descriptor: int) -> bool:
         """Take a connection in; False: only for health, since nothing that could be closed stands before the reserve.
 
-        The kernel gives out the lowest free number: with this one all below it are taken.
+        The kernel gives out the lowest free number: with this one all below it are taken, so the others are counted
+        for nothing.
         """
         self.wait(who, Wait.HEAD)
-        if self._reserve_from is None or descriptor < self._reserve_from:
-            return True
-        wanted = descriptor - self._reserve_from + 1
-        while self._closing < wanted:
-            oldest = self._oldest(who)
+        self._open += 1
+        self._others = max(self._others, descriptor + 1 - self._open)
+        return self._make_room(who)
+
+    def gone(self, *, dropped: bool = False) -> None:
+        """One that was opened; its descriptor is given back next."""
+        self._open -= 1
+        self._closing -= dropped
+
+    def _make_room(self, newest: Waiting | None) -> bool:
+        over = 0 if self._reserve_from is None else self._others + self._open - self._reserve_from
+        while self._closing < over:
+            oldest = self._oldest(newest)
             if oldest is None:
-                break
+                return self._closing > 0
             self._closing += 1
             self.shed += 1
             self.wait(oldest, None)
             oldest.drop()
-        return self._closing > 0
+        return True
 
-    def _oldest(self, newest: Waiting) -> Waiting | None:
-        """Without complete headers: first who has begun none, or was refused; then who may begin another."""
+    def _oldest(self, newest: Waiting | None) -> Waiting | None:
+        """Without complete headers: who was refused, who has not said what it wants, who may want something more."""
         for wait in (Wait.LINGER, Wait.HEAD, Wait.IDLE):
             first = next(iter(self._queues[wait]), None)
             if first is not None and first is not newest:
                 return first
         return None
 
-    def closed(self, who: Waiting, *, dropped: bool) -> None:
-        """Its connection is gone, and its descriptor given back next."""
-        self.wait(who, None)
-        self._closing -= dropped
+    def _recount(self, now: float) -> None:
+        """Others come and go unseen; and who cannot be accepted at all makes no room."""
+        if self._reserve_from is None or (self._others + self._open) * 4 < self._reserve_from * 3:
+            return
+        if now - self._count_at >= RECOUNT_S:
+            self._count_at = now
+            self._others = max(0, len(os.listdir(DESCRIPTORS)) - 1 - self._open)
+            self._make_room(None)

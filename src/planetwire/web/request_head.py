@@ -53,7 +53,7 @@ class Head:
         """None: it is taken. `reserved`: only health is answered on this connection."""
         bounds = front.settings
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
-        if size > bounds.header_bytes or len(self.headers) > bounds.header_lines:
+        if size > bounds.header_bytes:
             return head_too_large(bounds)
         if self.path not in EXEMPT:
             refusal = self._wrong_host(front.hosts)

@@ -11,6 +11,8 @@ from websockets.server import ServerProtocol
 
 from planetwire.web.security import ALWAYS, NOTHING
 
+CLOSED_KEY = "planetwire_closed"  # in the ASGI state of a WebSocket: its connection is gone
+
 
 class SafeHandshake(ServerProtocol):
     """The side of the library that writes what comes before the upgrade."""
@@ -30,3 +32,10 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         super().__init__(*args, **options)
         logger = logging.getLogger("uvicorn.error")
         self.conn = SafeHandshake(max_size=self.config.ws_max_size, logger=logger)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Told to who counted the connection before the upgrade."""
+        super().connection_lost(exc)
+        closed = self.app_state.get(CLOSED_KEY)
+        if closed is not None:
+            closed()

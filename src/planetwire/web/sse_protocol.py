@@ -22,6 +22,7 @@ from planetwire.web.ingest import IngestEndpoint
 from planetwire.web.problems import of_error, problem
 from planetwire.web.push_protocol import PushProtocol
 from planetwire.web.security import Headers
+from planetwire.web.socket_protocol import CLOSED_KEY
 from planetwire.web.sse import HEADERS, PATH, SseEndpoint, SseStream
 
 log = get_logger()
@@ -230,7 +231,7 @@ class EventsProtocol(PushProtocol):
         """Give the socket the same bounds, and the endpoint a way to reset it."""
         tune(self.transport, self.sndbuf_bytes)
         transport = self.transport
-        self.app_state = {**self.app_state, CUT_KEY: lambda: reset(transport)}
+        self.app_state = {**self.app_state, CUT_KEY: lambda: reset(transport), CLOSED_KEY: self.front.gone}
         super().handle_websocket_upgrade()
 
 

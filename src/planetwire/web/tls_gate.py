@@ -62,16 +62,24 @@ class TlsGate(asyncio.Protocol):
                 ssl_handshake_timeout=self._front.settings.header_s,
             )
         except OSError:  # no TLS, none that we speak, or gone; a timeout too
-            self._transport.abort()
+            self._end()
             return
-        finally:
-            self._front.closed(self, dropped=self._dropped)
+        except asyncio.CancelledError:
+            self._end()
+            raise
         if transport is None or early.lost or self._dropped:
+            self._end()
             return
+        self._front.wait(self, None)
         transport.set_protocol(self._behind)
         self._behind.connection_made(transport)
         if early.data:
             self._behind.data_received(early.data)
+
+    def _end(self) -> None:
+        self._transport.abort()
+        self._front.wait(self, None)
+        self._front.gone(dropped=self._dropped)
 
     def expire(self, wait: Wait) -> None:
         """See `Waiting`. Nothing can be said before there is a key to say it with."""
