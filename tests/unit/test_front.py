@@ -209,7 +209,7 @@ async def test_descriptors_that_others_take_make_room_too(at: At, monkeypatch: p
     front = made(at, descriptors=40)
     machine = Machine(front, others=4)
     waiting = [machine.connect()[0] for _ in range(15)]
-    monkeypatch.setattr("os.listdir", lambda _: ["x"] * (4 + 15 + 8 + 1))
+    monkeypatch.setattr("os.listdir", lambda _: ["x"] * (4 + 15 + 16 + 1))
     at.now = RECOUNT_S
     front.sweep()
     assert [caller.dropped for caller in waiting] == [True] * 3 + [False] * 12

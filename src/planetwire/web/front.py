@@ -135,19 +135,19 @@ class Front:
         self.wait(who, Wait.HEAD)
         self._open += 1
         self._others = max(self._others, descriptor + 1 - self._open)
-        return self._make_room(who)
+        over = 0 if self._reserve_from is None else self._others + self._open - self._reserve_from
+        return self._make_room(over, who)
 
     def gone(self, *, dropped: bool = False) -> None:
         """One that was opened; its descriptor is given back next."""
         self._open -= 1
         self._closing -= dropped
 
-    def _make_room(self, newest: Waiting | None) -> bool:
-        over = 0 if self._reserve_from is None else self._others + self._open - self._reserve_from
+    def _make_room(self, over: int, newest: Waiting | None = None) -> bool:
         while self._closing < over:
             oldest = self._oldest(newest)
             if oldest is None:
-                return self._closing > 0
+                return False
             self._closing += 1
             self.shed += 1
             self.wait(oldest, None)
@@ -163,10 +163,13 @@ class Front:
         return None
 
     def _recount(self, now: float) -> None:
-        """Others come and go unseen; and who cannot be accepted at all makes no room."""
+        """Others come and go unseen; and who cannot be accepted at all makes no room. Half of the reserve is left to
+        those who were let into it.
+        """
         if self._reserve_from is None or (self._others + self._open) * 4 < self._reserve_from * 3:
             return
         if now - self._count_at >= RECOUNT_S:
             self._count_at = now
             self._others = max(0, len(os.listdir(DESCRIPTORS)) - 1 - self._open)
-            self._make_room(None)
+            used = self._others + self._open
+            self._make_room(used - self._reserve_from - self.settings.reserved_descriptors // 2)
