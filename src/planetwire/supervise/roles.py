@@ -101,15 +101,23 @@ def secrets_of(settings: Settings) -> Secrets:
 def run_web(settings: Settings, fd: int | None) -> None:
     """Serve until SIGTERM."""
     arm(settings.failpoint)
+    context = server_context(settings)
     dsn = database_of(settings) if settings.earth else None
     sock = socket.socket(fileno=fd) if fd is not None else listening_socket(settings.host, settings.port)
     code = DataDir(settings.data_dir).take_login_code()
-    uvloop.run(_serve(settings, dsn, secrets_of(settings), code, sock))
+    uvloop.run(_serve(settings, dsn, secrets_of(settings), code, sock, context))
 
 
-async def _serve(settings: Settings, dsn: str | None, secrets: Secrets, code: str | None, sock: socket.socket) -> None:
+async def _serve(
+    settings: Settings,
+    dsn: str | None,
+    secrets: Secrets,
+    code: str | None,
+    sock: socket.socket,
+    context: SSLContext | None,
+) -> None:
     async with serving.open_web(settings, dsn, secrets, login_code=code) as web:
-        server = uvicorn.Server(server_config(web.app, web.protocol, server_context(settings)))
+        server = uvicorn.Server(server_config(web.app, web.protocol, context))
         settle()
         async with _running(web.loops):
             log.info("web.server.started", url=url_of(settings, sock.getsockname()[1]))

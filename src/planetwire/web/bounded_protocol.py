@@ -7,6 +7,9 @@ answer of its connection, and waits for the answers that stand before it.
 
 from __future__ import annotations
 
+import asyncio
+from typing import cast
+
 import httptools
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.protocols.utils import is_ssl
@@ -35,32 +38,44 @@ class BoundedProtocol(HttpToolsProtocol):
     _in_body = False
     _body_max = _body_left = 0
     _refusal: Refusal | None = None  # waits for answers before it
+    _raw: asyncio.Transport | None = None
 
     # --- connection
 
-    def connection_made(self, transport: object) -> None:
-        """Counted, and from now on waited for."""
-        super().connection_made(transport)  # type: ignore[arg-type]
-        if is_ssl(self.transport):  # counted at the gate
-            self.front.wait(self, Wait.HEAD)
-        else:
-            self.reserved = not self.front.opened(self, self.transport.get_extra_info("socket").fileno())
+    def arrive(self, transport: asyncio.BaseTransport) -> None:
+        """Counted, and from now on waited for. With TLS, `self.transport` comes only later."""
+        self._raw = cast("asyncio.Transport", transport)
+        if not self.front.opened(self, transport.get_extra_info("socket").fileno()):
+            self.reserved = True
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def leave(self) -> None:
         """Out of every queue."""
         self.front.wait(self, None)
         self.front.gone(dropped=self._dropped)
-        self._dropped = False
+        self._raw = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """With TLS, who arrived has shaken hands."""
+        super().connection_made(cast("asyncio.Transport", transport))
+        if not is_ssl(self.transport):
+            self.arrive(transport)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Not counted any more."""
+        self.leave()
         super().connection_lost(exc)
 
     def drop(self) -> None:
         """See `Waiting`."""
         self._deaf = self._dropped = True
-        self.transport.abort()
+        if self._raw is not None:
+            self._raw.abort()
 
     def expire(self, wait: Wait) -> None:
         """See `Waiting`. Who is not read from because of what is being answered is not late."""
-        if wait in (Wait.HEAD, Wait.BODY) and self.flow.read_paused:
+        if self.transport is None and self._raw is not None:
+            self._raw.abort()  # nothing can be said before there is a key to say it with
+        elif wait in (Wait.HEAD, Wait.BODY) and self.flow.read_paused:
             self.front.wait(self, wait)
         elif wait is Wait.HEAD:
             self.refuse(too_late("headers", self.front.settings.header_s))

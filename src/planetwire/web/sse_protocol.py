@@ -132,9 +132,10 @@ class EventsProtocol(PushProtocol):
             self.transport.close()
             return
         tune(self.transport, self.sndbuf_bytes)
-        self.transport.set_write_buffer_limits(high=0)  # who is live has nothing in the buffer: see `send`
-        self._write_head(200, HEADERS)
         self._borrowed = borrow(self.transport)
+        # Who is live has nothing in the buffer: see `send`. TLS calls a buffer full that holds as much as it may.
+        self.transport.set_write_buffer_limits(high=0 if self._borrowed is not None else 1)
+        self._write_head(200, HEADERS)
         if self._borrowed is not None:
             self.send = self._borrowed.send  # type: ignore[method-assign]  # the hub calls the kernel, and nothing else
         self._forget_request()

@@ -1,99 +1,48 @@
-"""A connection until its TLS handshake is done: bounded and counted like every other, and none of uvicorn's business.
+"""TLS of our own: a connection is counted and waited for from its start, and not only from the end of its handshake.
 
-Handed to uvicorn a context would hide the connection until then, a minute if its client says nothing.
+Handed to uvicorn, a context would hide connections until then: a minute, if the client says nothing. asyncio's protocol
+is put in between by hand, under uvloop too, whose `start_tls` reads the client's first bytes away from itself.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ssl
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 from planetwire.web.bounded_protocol import BoundedProtocol
-from planetwire.web.front import Front, Wait
+from planetwire.web.front import LINGER_S
+
+HANDSHAKE_MAX_S = 3_600  # the front is sooner: what it waits for is the end of the headers
 
 
-class Early(asyncio.Protocol):
-    """What comes between the end of the handshake and the protocol's turn."""
-
-    def __init__(self) -> None:
-        self.data = b""
-        self.lost = False
-
-    def data_received(self, data: bytes) -> None:
-        """Kept: at most what the transport reads in one turn."""
-        self.data += data
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Nobody is there any more."""
-        self.lost = True
-
-
-class TlsGate(asyncio.Protocol):
-    """In front of one protocol."""
-
-    waits: Wait | None = None
-    _transport: asyncio.Transport
-    _dropped = False
-    _task: asyncio.Task[None] | None = None
+class TlsGate(SSLProtocol):
+    """In front of one protocol, which gets a transport of its own when hands are shaken."""
 
     def __init__(self, behind: BoundedProtocol, context: ssl.SSLContext) -> None:
+        super().__init__(
+            asyncio.get_running_loop(),
+            behind,
+            context,
+            None,  # type: ignore[arg-type]  # nobody waits: the protocol is told
+            server_side=True,
+            ssl_handshake_timeout=HANDSHAKE_MAX_S,
+            ssl_shutdown_timeout=int(LINGER_S),
+        )
         self._behind = behind
-        self._context = context
-        self._front: Front = behind.front
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Counted, and the handshake begun."""
-        self._transport = cast("asyncio.Transport", transport)
-        self._transport.pause_reading()
-        socket = transport.get_extra_info("socket")
-        self._behind.reserved = not self._front.opened(self, socket.fileno())
-        self._task = asyncio.get_running_loop().create_task(self._shake_hands())
+        self._behind.arrive(transport)
+        super().connection_made(transport)
 
-    async def _shake_hands(self) -> None:
-        loop, early = asyncio.get_running_loop(), Early()
-        try:
-            transport = await loop.start_tls(
-                self._transport,
-                early,
-                self._context,
-                server_side=True,
-                ssl_handshake_timeout=self._front.settings.header_s,
-            )
-        except OSError:  # no TLS, none that we speak, or gone; a timeout too
-            self._end()
-            return
-        except asyncio.CancelledError:
-            self._end()
-            raise
-        if transport is None or early.lost or self._dropped:
-            self._end()
-            return
-        self._front.wait(self, None)
-        transport.set_protocol(self._behind)
-        self._behind.connection_made(transport)
-        if early.data:
-            self._behind.data_received(early.data)
-
-    def _end(self) -> None:
-        self._transport.abort()
-        self._front.wait(self, None)
-        self._front.gone(dropped=self._dropped)
-
-    def expire(self, wait: Wait) -> None:
-        """See `Waiting`. Nothing can be said before there is a key to say it with."""
-        self._transport.abort()
-
-    def drop(self) -> None:
-        """See `Waiting`."""
-        self._dropped = True
-        self._transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Before the handshake began."""
-        if self._task is not None:
-            self._task.cancel()
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Who never shook hands is not told by anybody else."""
+        super().connection_lost(exc)
+        if self._behind.transport is None:
+            self._behind.leave()
 
 
 def gated(protocol: Callable[..., BoundedProtocol], context: ssl.SSLContext | None) -> Callable[..., Any]:
