@@ -35,7 +35,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _dropped = False
     _head_bytes = 0  # since the last thing that was no head
     _ignored_bytes = 0
-    _in_body = False
+    _in_head = _in_body = _begun = False  # of the request that is coming; a further one began
     _body_max = _body_left = 0
     _refusal: Refusal | None = None  # waits for answers before it
     _raw: asyncio.Transport | None = None
@@ -109,6 +109,21 @@ class BoundedProtocol(HttpToolsProtocol):
                 self.refuse(head_too_large(self.front.settings))
         if self._deaf:
             self._ignore(len(data) - start)
+        else:
+            self._await_more()
+
+    def _await_more(self) -> None:
+        """Once for what came at once: most requests come as a whole, and were never waited for."""
+        wait: Wait | None = None
+        if self._in_body:
+            wait = Wait.BODY
+        elif self._in_head or self.cycle is None:  # the first head is waited for since the connection
+            wait = Wait.HEAD
+        elif self.cycle.response_complete:
+            wait = Wait.IDLE
+        if wait is not self.waits or self._begun:
+            self.front.wait(self, wait)
+        self._begun = False
 
     def _head_max(self) -> int:
         bounds = self.front.settings
@@ -141,8 +156,8 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._deaf:
             return
         self._head_bytes = 0
-        if self.waits is not Wait.HEAD:  # the first one is waited for since the connection
-            self.front.wait(self, Wait.HEAD)
+        self._in_head = True
+        self._begun = self.cycle is not None
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -175,9 +190,7 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._body_max = self._body_left = self.front.body_max(head.path)
         self.take_request()
-        if not self._deaf:
-            self._in_body = True
-            self.front.wait(self, Wait.BODY)
+        self._in_head, self._in_body = False, not self._deaf
 
     def take_request(self) -> None:
         """It is within its bounds."""
@@ -206,8 +219,6 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._head_bytes = 0
         self._in_body = False
-        answered = self.cycle is not None and self.cycle.response_complete
-        self.front.wait(self, Wait.IDLE if answered else None)
         super().on_message_complete()
 
     def _upgrades(self) -> bool:
@@ -224,7 +235,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._start_asgi_task(cycle, app)
         elif self._refusal is not None:
             self._say(self._refusal)
-        elif not self._in_body and self.waits is None:
+        elif not self._deaf and self.waits is None:
             self.front.wait(self, Wait.IDLE)
 
     # --- refusing

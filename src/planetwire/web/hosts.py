@@ -17,6 +17,7 @@ ANY = "*"
 NAME = re.compile(r"(\*\.)?[a-z0-9_][a-z0-9_.-]{0,252}", re.ASCII)
 HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?", re.ASCII | re.IGNORECASE)
 HOST_MAX = 263  # a name of DNS and a port
+SEEN_MAX = 256  # names that were allowed, as they are sent again with every request
 
 
 class AllowedHosts:
@@ -27,6 +28,16 @@ class AllowedHosts:
         listed = [_checked(name) for name in names]
         self._all = ANY in listed
         self._names = frozenset(listed)
+        self._seen: set[bytes] = set()
+
+    def takes(self, header: bytes) -> bool:
+        """`allows`, of a header's bytes: looked up where they were allowed before."""
+        if header in self._seen:
+            return True
+        allowed = self.allows(header.decode("latin-1"))
+        if allowed and len(self._seen) < SEEN_MAX:
+            self._seen.add(header)
+        return allowed
 
     def allows(self, host: str) -> bool:
         """Whether a Host header, with a port or without, names us."""

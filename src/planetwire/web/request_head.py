@@ -45,39 +45,43 @@ class Head:
         """As it was sent, without the query."""
         return self.url.partition(b"?")[0]
 
-    def values(self, wanted: bytes) -> list[bytes]:
-        """Of every line of this name."""
-        return [value for name, value in self.headers if name == wanted]
-
     def refusal(self, front: Front, *, reserved: bool) -> Refusal | None:
         """None: it is taken. `reserved`: only health is answered on this connection."""
-        bounds = front.settings
-        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
-        if size > bounds.header_bytes:
-            return head_too_large(bounds)
-        if self.path not in EXEMPT:
-            refusal = self._wrong_host(front.hosts)
-            if refusal is not None:
-                return refusal
-            if reserved:
-                return Refusal(503, "too_many_connections", "too many connections; try again in a moment")
-        return self._bad_upgrade() if self.upgrades else self._body_too_large(front.body_max(self.path))
+        size, hosts, length, chunked = len(self.url), [], b"", False
+        for name, value in self.headers:
+            size += len(name) + len(value)
+            if name == b"host":
+                hosts.append(value)
+            elif name == b"content-length":
+                length = value
+            elif name == b"transfer-encoding":
+                chunked = True
+        if size > front.settings.header_bytes:
+            return head_too_large(front.settings)
+        path = self.path
+        if path not in EXEMPT:
+            refusal = self._wrong_host(front.hosts, hosts)
+            if refusal is not None or reserved:
+                return refusal or Refusal(503, "too_many_connections", "too many connections; try again in a moment")
+        if self.upgrades:
+            return self._bad_upgrade(chunked or bool(length.strip(b"0")))
+        limit = front.body_max(path)
+        return body_too_large(limit) if length and int(length) > limit else None
 
-    def _wrong_host(self, hosts: AllowedHosts) -> Refusal | None:
+    def _wrong_host(self, ours: AllowedHosts, named: list[bytes]) -> Refusal | None:
         """RFC 9112, 3.2: one Host, from HTTP/1.1 on; an absolute target has its own besides."""
-        named = self.values(b"host")
         if len(named) > 1 or (not named and self.version != "1.0"):
             return Refusal(400, "bad_request", "a request has one Host header")
         if not self.url.isascii():
             return Refusal(400, "bad_request", "a path is written in ASCII, with %XX for the rest")
         if not self.url.startswith((b"/", b"*")):
             named.append(self.url.partition(b"://")[2].partition(b"/")[0].rpartition(b"@")[2])
-        if all(hosts.allows(name.decode("latin-1")) for name in named):
+        if all(map(ours.takes, named)):
             return None
         return Refusal(421, "wrong_host", "not a name of this installation; PLANETWIRE_ALLOWED_HOSTS adds one")
 
-    def _bad_upgrade(self) -> Refusal | None:
-        if self.values(b"transfer-encoding") or any(length.strip(b"0") for length in self.values(b"content-length")):
+    def _bad_upgrade(self, has_body: bool) -> Refusal | None:
+        if has_body:
             return Refusal(413, "too_large", "an upgrade has no body")
         if len(self.url) > SOCKET_LINE_BYTES:
             return url_too_long(SOCKET_LINE_BYTES)
@@ -86,10 +90,6 @@ class Head:
             detail = f"an upgrade has at most {SOCKET_LINES} header lines of {SOCKET_LINE_BYTES} bytes"
             return Refusal(431, "headers_too_large", detail)
         return None
-
-    def _body_too_large(self, limit: int) -> Refusal | None:
-        length = self.values(b"content-length")
-        return body_too_large(limit) if length and int(length[0]) > limit else None
 
 
 def head_too_large(bounds: RequestSettings) -> Refusal:
