@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from ssl import SSLContext
 from typing import TypeVar
 
 from planetwire.clock import SystemClock
@@ -66,10 +67,12 @@ async def _within(name: str, title: str, look: Callable[[], Awaitable[list[Json]
         return [step(name, title, "", [Finding("step_unanswered", f"no answer within {STEP_S:g} s")])]
 
 
-async def send_canary(connection: Connection, url: str, token: str | None) -> tuple[Canary | None, Json]:
+async def send_canary(
+    connection: Connection, url: str, token: str | None, trust: SSLContext | None = None
+) -> tuple[Canary | None, Json]:
     """One change through every stage to a WebSocket client of `url`; with it the step `websocket`."""
     async with AsyncExitStack() as stack:
-        ear, deaf = await _ear(stack, url, token)
+        ear, deaf = await _ear(stack, url, token, trust)
         canary = await release_canary(connection, STEP_S)
         sent = time.monotonic()
         await watch_canary(connection, canary, CANARY_S)
@@ -86,23 +89,25 @@ async def send_canary(connection: Connection, url: str, token: str | None) -> tu
     return canary, step("websocket", BROWSERS, detail, timings={"heard_ms": took, "revision": canary.revision})
 
 
-async def _ear(stack: AsyncExitStack, url: str, token: str | None) -> tuple[Ear | None, str]:
+async def _ear(stack: AsyncExitStack, url: str, token: str | None, trust: SSLContext | None) -> tuple[Ear | None, str]:
     try:
-        return await stack.enter_async_context(listen(url, CANARY.id, token)), ""
+        return await stack.enter_async_context(listen(url, CANARY.id, token, trust)), ""
     except BackendError as error:
         return None, error.message
 
 
-async def examine_websocket(url: str, token: str | None) -> Json:
+async def examine_websocket(url: str, token: str | None, trust: SSLContext | None = None) -> Json:
     """The step without a canary: whether a client is let in."""
     async with AsyncExitStack() as stack:
-        ear, deaf = await _ear(stack, url, token)
+        ear, deaf = await _ear(stack, url, token, trust)
         return step(
             "websocket", BROWSERS, ear.greeting if ear else "", [] if ear else [Finding("websocket_down", deaf)]
         )
 
 
-async def examine_path(dsn: str, url: str, token: str | None, *, canary: bool) -> list[Json]:
+async def examine_path(
+    dsn: str, url: str, token: str | None, trust: SSLContext | None = None, *, canary: bool
+) -> list[Json]:
     """All that database and socket say, in the order of the path. Raises BackendError without a database, and
     SetupError with the schema of another version.
     """
@@ -110,11 +115,11 @@ async def examine_path(dsn: str, url: str, token: str | None, *, canary: bool) -
         connection = await connect(dsn, application="doctor")
         try:
             async with translated():
-                bird, socket = await send_canary(connection, url, token) if canary else (None, None)
+                bird, socket = await send_canary(connection, url, token, trust) if canary else (None, None)
                 steps = await examine_database(connection, bird)
         finally:
             connection.terminate()
-    return _in_order(steps, socket or await examine_websocket(url, token))
+    return _in_order(steps, socket or await examine_websocket(url, token, trust))
 
 
 def _in_order(steps: Sequence[Json], socket: Json) -> list[Json]:
@@ -136,10 +141,17 @@ def observation_feeds_step(data_dir: Path) -> Json:
 class Diagnostics:
     """The diagnostic of a web process, over its pool. One canary at a time."""
 
-    def __init__(self, pool: Pool | None, checks: Callable[[], Awaitable[Json]], token: str) -> None:
+    def __init__(
+        self,
+        pool: Pool | None,
+        checks: Callable[[], Awaitable[Json]],
+        token: str,
+        trust: SSLContext | None = None,
+    ) -> None:
         self._pool = pool
         self._checks = checks
         self._token = token
+        self._trust = trust
         self._busy = asyncio.Lock()
         self._looking = asyncio.Lock()
         self._last: tuple[float, Json] | None = None
@@ -166,7 +178,7 @@ class Diagnostics:
         async with self._busy:
             if self._pool is not None:
                 async with _connected(self._pool) as connection:
-                    canary, socket = await send_canary(connection, url, self._token)
+                    canary, socket = await send_canary(connection, url, self._token, self._trust)
                     steps = _in_order(await examine_database(connection, canary), socket)
         return await self._report(steps)
 

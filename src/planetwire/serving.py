@@ -43,12 +43,15 @@ from planetwire.storing import open_observations
 from planetwire.stream.hub import Hub
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.stream.tail import Tail
+from planetwire.tls import own_trust, scheme_of
 from planetwire.web import app as web_app
 from planetwire.web import frames, halves, health, ingest, jobs, session, sources, sse_route, terminal, visualization
 from planetwire.web.auth import Guard
+from planetwire.web.front import Front
+from planetwire.web.hosts import AllowedHosts, listed
 from planetwire.web.layer_snapshots import LayerSnapshots
 from planetwire.web.limits import ConnectionLimits
-from planetwire.web.metrics import expose, expose_bus, expose_earth
+from planetwire.web.metrics import expose, expose_bus, expose_earth, expose_front
 from planetwire.web.search import router as search_router
 from planetwire.web.sse import SseEndpoint
 from planetwire.web.sse_protocol import make_protocol
@@ -82,7 +85,8 @@ async def open_web(
     limits = ConnectionLimits(total=settings.stream.max_connections, per_address=settings.stream.max_per_address)
     async with AsyncExitStack() as stack:
         shared = await open_shared(stack, settings, secrets.session_key, login_code)
-        web, pool = Web(shared=shared), None
+        front = _front(settings)
+        web, pool = Web(shared=shared, protocol=make_protocol(None, front=front)), None
         tokens = (secrets.admin_token, secrets.ingest_token, secrets.session_key)
         guard = Guard(*tokens, settings.public_reads, shared.codes, shared.brake)
         if dsn is not None and settings.earth:
@@ -98,8 +102,8 @@ async def open_web(
         names = [name for name, on in (("earth", pool is not None), ("terminal", settings.terminal)) if on]
         web.routers.append(session.router(guard, halves=names, simulated=settings.simulated, version=__version__))
         readiness = health.Readiness(web.checks)
-        diagnosis = Diagnostics(pool, readiness.look, secrets.admin_token)
-        web.routers.append(health.router(readiness, names, diagnosis, guard))
+        diagnosis = Diagnostics(pool, readiness.look, secrets.admin_token, own_trust(settings.tls_cert))
+        web.routers.append(health.router(readiness, names, diagnosis, guard, scheme_of(settings)))
         web.app = web_app.create(web.routers, __version__, public_reads=settings.public_reads)
         yield web
 
@@ -184,7 +188,7 @@ async def _open_terminal(
         hub, resolve_city=_city_key, guard=guard, limits=limits, clock=clock, settings=settings.stream
     )
     pushed = ingest.IngestEndpoint(Ingest(store, clock, admit=observations.admit).accept, guard)
-    web.protocol = make_protocol(endpoint, pushed)
+    web.protocol = make_protocol(endpoint, pushed, web.protocol.front)
     web.routers += [
         sse_route.router(endpoint),
         ingest.router(pushed),
@@ -228,3 +232,10 @@ async def _schema_current(pool: Pool) -> str | None:
 async def _someone_leads(pool: Pool) -> str | None:
     leader = await PostgresChangeLog(pool, payload).leader()
     return None if leader["held"] else "no relay leads"
+
+
+def _front(settings: Settings) -> Front:
+    """The name that the operator listens on is one of ours too."""
+    front = Front(settings.requests, AllowedHosts([*listed(settings.allowed_hosts), settings.host]))
+    expose_front(front)
+    return front

@@ -98,6 +98,19 @@ class StreamSettings(Section):
     stall_s: float = Field(20.0, gt=0, description="A reader without progress for this long is cut.")
 
 
+class RequestSettings(Section):
+    """What a request may be, and how long it may take, before anybody looks at what it wants."""
+
+    header_bytes: int = Field(32 * 1024, ge=1024, le=1024 * 1024, description="Request line and headers together.")
+    header_lines: int = Field(128, ge=16, le=1_000, description="Header lines of a request.")
+    url_bytes: int = Field(8 * 1024, ge=256, le=64 * 1024, description="Path and query of a request.")
+    body_bytes: int = Field(64 * 1024, ge=1024, le=1024 * 1024, description="A body, but for pushed readings (2 MiB).")
+    header_s: float = Field(10.0, gt=0, le=600, description="From the connection to the end of the headers.")
+    body_s: float = Field(30.0, gt=0, le=3_600, description="From the end of the headers to the end of the body.")
+    idle_s: float = Field(60.0, gt=0, le=3_600, description="How long a connection may wait for a further request.")
+    reserved_descriptors: int = Field(16, ge=4, le=1_000, description="Kept for health and for accepted work.")
+
+
 class Settings(BaseSettings):
     """All settings with their effective values."""
 
@@ -132,6 +145,13 @@ class Settings(BaseSettings):
     changes_bus_secret: SecretStr | None = Field(None, description="Signs those requests; unset: generated.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    allowed_hosts: str = Field(
+        "",
+        description="Names under which browsers reach it, comma-separated, `*.example.org` for all below one;"
+        " loopback names and IP addresses always work.",
+    )
+    tls_cert: Path | None = Field(None, description="Certificate chain (PEM), to speak HTTPS itself; with TLS_KEY.")
+    tls_key: Path | None = Field(None, description="Its private key (PEM), without a password.")
     log_format: Literal["console", "json"] = Field("console", description="How log lines look.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level logged.")
     public_reads: bool = Field(True, description="Whether reading needs no sign-in.")
@@ -157,6 +177,7 @@ class Settings(BaseSettings):
     relay: RelaySettings = Field(default_factory=RelaySettings)
     stream: StreamSettings = Field(default_factory=StreamSettings)
     migration: MigrationSettings = Field(default_factory=MigrationSettings)
+    requests: RequestSettings = Field(default_factory=RequestSettings)
 
     def feed(self, source: str) -> FeedSettings:
         """Settings of one feed, all unset when it was not mentioned."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from ssl import SSLContext
 from typing import TypeAlias
 
 from planetwire.clock import SystemClock
@@ -77,6 +78,14 @@ class Secrets:
     changes_bus: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class OwnWeb:
+    """Where our web process answers, and how its certificate is known; see `tls`."""
+
+    url: str
+    trust: SSLContext | None = None
+
+
 @dataclass(slots=True)
 class Parts:
     """A role's background loops by name, and what to do before they are ended."""
@@ -141,7 +150,7 @@ def soon(step: Callable[[], None]) -> Callable[[], Awaitable[None]]:
 
 @asynccontextmanager
 async def open_work(
-    settings: Settings, dsn: str, secrets: Secrets, *, feeds: bool, web_url: str
+    settings: Settings, dsn: str, secrets: Secrets, *, feeds: bool, web: OwnWeb
 ) -> AsyncIterator[Parts]:
     """The ledger's worker; with `feeds` the schedule and the observation feeds in the same process."""
     check_supported(settings)
@@ -179,7 +188,7 @@ async def open_work(
         if feeds:
             _add_schedule(parts, settings, pool, queue)
             if settings.terminal:
-                _add_observation_feeds(parts, stack, settings, secrets, web_url)
+                _add_observation_feeds(parts, stack, settings, secrets, web)
         yield parts
 
 
@@ -200,10 +209,10 @@ def _add_schedule(parts: Parts, settings: Settings, pool: Pool, queue: PostgresJ
 
 
 def _add_observation_feeds(
-    parts: Parts, stack: AsyncExitStack, settings: Settings, secrets: Secrets, web_url: str
+    parts: Parts, stack: AsyncExitStack, settings: Settings, secrets: Secrets, web: OwnWeb
 ) -> None:
     clock = SystemClock()
-    client, sink = PoliteClient(clock), HttpPatchSink(web_url, secrets.ingest_token, clock)
+    client, sink = PoliteClient(clock), HttpPatchSink(web.url, secrets.ingest_token, clock, trust=web.trust)
     stack.push_async_callback(client.aclose)
     stack.push_async_callback(sink.aclose)
     states = FeedStates(settings.data_dir / "feeds")
@@ -212,7 +221,7 @@ def _add_observation_feeds(
 
 
 @asynccontextmanager
-async def open_collect(settings: Settings, dsn: str | None, secrets: Secrets, *, web_url: str) -> AsyncIterator[Parts]:
+async def open_collect(settings: Settings, dsn: str | None, secrets: Secrets, *, web: OwnWeb) -> AsyncIterator[Parts]:
     """The schedule, where there is a ledger, and the observation feeds."""
     check_supported(settings)
     parts = Parts()
@@ -222,7 +231,7 @@ async def open_collect(settings: Settings, dsn: str | None, secrets: Secrets, *,
             await PostgresSourceStore(pool, source_defaults(settings)).ensure()
             _add_schedule(parts, settings, pool, PostgresJobQueue(pool, settings.jobs))
         if settings.terminal:
-            _add_observation_feeds(parts, stack, settings, secrets, web_url)
+            _add_observation_feeds(parts, stack, settings, secrets, web)
         yield parts
 
 

@@ -105,7 +105,13 @@ def patch(city: str = "seoul", temp: object = 20.0, **inner: object) -> bytes:
 def request(body: bytes, *lines: str, length: int | None = None) -> bytes:
     """A whole request as bytes."""
     size = len(body) if length is None else length
-    head = [f"POST {PATH} HTTP/1.1", "Host: x", "Authorization: Bearer ingest-token", f"Content-Length: {size}", *lines]
+    head = [
+        f"POST {PATH} HTTP/1.1",
+        "Host: localhost",
+        "Authorization: Bearer ingest-token",
+        f"Content-Length: {size}",
+        *lines,
+    ]
     return "\r\n".join(head).encode() + b"\r\n\r\n" + body
 
 

@@ -199,14 +199,14 @@ async def test_other_routes_are_answered_by_the_application(live: Live) -> None:
 async def test_a_kept_connection_may_turn_into_a_stream(live: Live) -> None:
     client = await SseClient.connect(live.port, "/other")
     await client.body()
-    client.writer.write(b"GET /api/events?cities=shanghai HTTP/1.1\r\nhost: x\r\n\r\n")
+    client.writer.write(b"GET /api/events?cities=shanghai HTTP/1.1\r\nhost: localhost\r\n\r\n")
     assert (await client.reader.readline()).split()[1] == b"200"
 
 
 async def test_what_a_client_sends_after_the_request_is_ignored(live: Live, carrier: str) -> None:
     client, _ = await open_stream(live, "cities=shanghai")
     garbage = b"\x00garbage" if carrier == "protocol" else b""  # uvicorn itself answers garbage with a 400
-    client.writer.write(b"GET /api/events?cities=taipei HTTP/1.1\r\nhost: x\r\n\r\n" + garbage)
+    client.writer.write(b"GET /api/events?cities=taipei HTTP/1.1\r\nhost: localhost\r\n\r\n" + garbage)
     await client.writer.drain()
     live.publish("shanghai", "taipei", type=PATCH)
     assert [patch["city"] for patch in await client.frames(1)] == ["shanghai"]
@@ -285,7 +285,7 @@ async def test_client_that_leaves_while_its_start_is_looked_up_frees_its_slot(li
     live.publish(*["shanghai"] * 3, type=PATCH)
     live.log.gate.clear()
     _, writer = await asyncio.open_connection("127.0.0.1", live.port)
-    writer.write(b"GET /api/events?cities=shanghai&since_revision=1 HTTP/1.1\r\nhost: x\r\n\r\n")
+    writer.write(b"GET /api/events?cities=shanghai&since_revision=1 HTTP/1.1\r\nhost: localhost\r\n\r\n")
     await live.log.waiting.wait()
     assert live.limits.connections == 1
     writer.transport.abort()
@@ -307,7 +307,7 @@ async def test_log_never_reached_is_503(carrier: str) -> None:
 
 async def test_what_follows_a_request_says_nothing_about_it(carrier: str) -> None:
     """A second request in the same segment, with the credentials that the first lacks: the first is refused."""
-    ahead = "1\r\n\r\nGET /api/events?cities=tokyo HTTP/1.1\r\nhost: x\r\nauthorization: Bearer admin-token"
+    ahead = "1\r\n\r\nGET /api/events?cities=tokyo HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer admin-token"
     async with live_server(carrier, guard=the_guard(public_reads=False)) as live:
         client = await SseClient.connect(live.port, "/api/events?cities=shanghai", headers={"x-first": ahead})
         assert client.status == 401

@@ -13,6 +13,8 @@ from websockets.asyncio.client import connect
 
 from fix_proxies import Proxy, behind
 from live_streams import SseClient
+from planetwire.web.front import Front
+from planetwire.web.hosts import AllowedHosts
 
 SILENT_BEATS = 6  # for longer than the proxy would wait for a silent server
 STREAM = "/api/events?cities=shanghai"
@@ -80,10 +82,10 @@ async def test_a_websocket_is_upgraded_and_a_page_of_the_same_address_is_let_in(
 
 
 @asynccontextmanager
-async def status_from(address: str, port: int) -> AsyncIterator[int]:
+async def status_from(address: str, port: int, host: str = "127.0.0.1") -> AsyncIterator[int]:
     """What a client with this address of its own is answered; its stream stays open meanwhile."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port, local_addr=(address, 0))
-    writer.write(f"GET {STREAM} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n".encode())
+    writer.write(f"GET {STREAM} HTTP/1.1\r\nhost: {host}:{port}\r\n\r\n".encode())
     try:
         yield int((await reader.readuntil(b"\r\n")).split()[1])
     finally:
@@ -100,3 +102,15 @@ async def test_connections_are_counted_by_the_clients_address(proxy: Proxy, tmp_
     ):
         assert (one, another, once_more) == (200, 200, 503)
         assert live.limits.connections == 2
+
+
+async def test_the_name_that_a_proxy_is_reached_by_is_set(proxy: Proxy, tmp_path: Path) -> None:
+    """It arrives as the browser sent it, and is refused until PLANETWIRE_ALLOWED_HOSTS has it."""
+    name = "earth.example.org"
+    front = Front(hosts=AllowedHosts([name]))
+    async with (
+        behind(proxy, tmp_path, protocol={"front": front}) as (_, port),
+        status_from("127.0.0.1", port, name) as ours,
+        status_from("127.0.0.1", port, "evil.example") as foreign,
+    ):
+        assert (ours, foreign) == (200, 421)

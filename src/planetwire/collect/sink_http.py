@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Sequence
+from ssl import SSLContext
 
 import httpx
 import orjson
@@ -33,14 +34,22 @@ class HttpPatchSink:
     """Port PatchSink over `POST /api/internal/collector-patch` at `url`, the address of the web process."""
 
     def __init__(
-        self, url: str, token: str, clock: Clock, *, transport: httpx.AsyncBaseTransport | None = None
+        self,
+        url: str,
+        token: str,
+        clock: Clock,
+        *,
+        trust: SSLContext | None = None,
+        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
+        """`trust`: of an https:// address; None: as the system does."""
         self._clock = clock
         self._client = httpx.AsyncClient(
             base_url=url,
             headers={"Authorization": f"Bearer {token}"},
             timeout=DEADLINE_S,
             cookies=no_cookies(),
+            verify=True if trust is None else trust,
             transport=transport,
         )
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from socket import socket
+from ssl import SSLContext
 
 from planetwire.diagnosing import follow_tables
 from planetwire.errors import SetupError
@@ -23,6 +24,7 @@ from planetwire.storing import check_free, check_sharing
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import SUPERUSER, EmbeddedPostgres, dsn_of
 from planetwire.supervise.supervisor import Child, Supervisor, listening_socket
+from planetwire.tls import own_trust, scheme_of, server_context
 
 log = get_logger()
 
@@ -37,24 +39,26 @@ class Address:
 
     host: str
     port: int
+    scheme: str = "http"
 
     @property
     def url(self) -> str:
         """For people and for our own feeds; a wildcard address becomes loopback."""
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
-        return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{self.port}"
+        return f"{self.scheme}://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{self.port}"
 
 
 def run_up(settings: Settings, *, announce: Callable[[str], None], feed_server: bool = False) -> int:
     """Run until told to stop; 0 then. Raises SetupError when the start fails, with everything ended again."""
     check_sharing(settings)
+    server_context(settings)
     data = DataDir(settings.data_dir)
     data.prepare()
     with ExitStack() as stack:
         stack.enter_context(data.lock())
         data.check_kind(simulated=settings.simulated)
         sock = stack.enter_context(listening_socket(settings.host, settings.port))
-        address = Address(settings.host, sock.getsockname()[1])
+        address = Address(settings.host, sock.getsockname()[1], scheme_of(settings))
         postgres = _start_postgres(settings)
         supervisor = Supervisor(postgres, [])
         supervisor.watch_signals()
@@ -67,12 +71,18 @@ def run_up(settings: Settings, *, announce: Callable[[str], None], feed_server: 
             child, addresses = _feed_server(stack.enter_context(listening_socket(FEED_HOST, 0)))
             environment |= addresses
             supervisor.start(child)
-        data.write_runtime(pid=os.getpid(), url=address.url, database_url=database_url, halves=settings.halves)
+        data.write_runtime(
+            pid=os.getpid(),
+            url=address.url,
+            database_url=database_url,
+            halves=settings.halves,
+            tls_cert=str(settings.tls_cert.absolute()) if settings.tls_cert else None,
+        )
         stack.callback((data.run / "runtime.json").unlink, missing_ok=True)
         code = data.new_login_code()
         for child in _children(settings, sock, environment):
             supervisor.start(child)
-        _wait_ready(supervisor, address)
+        _wait_ready(supervisor, address, own_trust(settings.tls_cert))
         if not supervisor.stopping:
             announce(f"{address.url}/#login={code}")
         supervisor.run()
@@ -141,10 +151,10 @@ def _feed_server(sock: socket) -> tuple[Child, dict[str, str]]:
     return Child("feeds", arguments, dict(os.environ), (sock.fileno(),), "planetwire.demo"), demo_environment(url)
 
 
-def _wait_ready(supervisor: Supervisor, address: Address) -> None:
+def _wait_ready(supervisor: Supervisor, address: Address, trust: SSLContext | None) -> None:
     deadline = time.monotonic() + READY_TIMEOUT_S
     while not supervisor.stopping:
-        missing = _not_ready(address)
+        missing = _not_ready(address, trust)
         if missing is None:
             return
         if time.monotonic() > deadline:
@@ -152,9 +162,10 @@ def _wait_ready(supervisor: Supervisor, address: Address) -> None:
         supervisor.turn(0.1)
 
 
-def _not_ready(address: Address) -> str | None:
+def _not_ready(address: Address, trust: SSLContext | None) -> str | None:
     """What /readyz says is missing, None when all is well."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never through a proxy of the environment
+    own = urllib.request.HTTPSHandler(context=trust)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), own)  # never through the environment's proxy
     try:
         with opener.open(f"{address.url}/readyz", timeout=PROBE_TIMEOUT_S):
             return None

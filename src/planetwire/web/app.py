@@ -10,6 +10,7 @@ from fastapi import APIRouter, FastAPI
 from planetwire.web import docs_page, openapi, problems, spa
 from planetwire.web.head import HeadAsGet
 from planetwire.web.legible import Legible
+from planetwire.web.security import ContentPolicy
 
 
 def create(routers: Sequence[APIRouter], version: str, *, public_reads: bool = True) -> FastAPI:
@@ -23,6 +24,7 @@ def create(routers: Sequence[APIRouter], version: str, *, public_reads: bool = T
     )
     app.add_middleware(HeadAsGet)
     app.add_middleware(Legible)
+    app.add_middleware(ContentPolicy)
     problems.install(app)
     for router in routers:
         app.include_router(router)

@@ -14,7 +14,7 @@ from planetwire.web.openapi import PATH as DOCUMENT
 
 PATH = "/api/docs"
 CSP = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-HEADERS = {"Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"}
+HEADERS = {"Content-Security-Policy": CSP, "Cache-Control": "no-cache"}
 STYLE = """
 :root{color-scheme:light dark;--line:#8884;--dim:#777}
 body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}

@@ -75,8 +75,13 @@ class Diagnosis(Protocol):
         """With a change of our own that is followed to a WebSocket of this process at `url`. Raises StateError."""
 
 
-def router(readiness: Readiness, halves: list[str], diagnosis: Diagnosis, guard: Guard) -> APIRouter:
-    """`readiness` asks stores, migrations, a relay leader. Feeds and Redis are never part of it."""
+def router(
+    readiness: Readiness, halves: list[str], diagnosis: Diagnosis, guard: Guard, scheme: str = "http"
+) -> APIRouter:
+    """`readiness` asks stores, migrations, a relay leader; feeds and Redis are never part of it.
+
+    `scheme`: of this process's own port, whatever a proxy before it speaks.
+    """
     routes = APIRouter(tags=["operations"])
 
     @routes.get("/healthz")
@@ -106,7 +111,7 @@ def router(readiness: Readiness, halves: list[str], diagnosis: Diagnosis, guard:
     async def send(request: Request) -> Response:
         """The same with a canary: one change timed through every stage, as `planetwire doctor` does it."""
         host, port = request.scope["server"]
-        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         return Response(orjson.dumps(await diagnosis.send(url)), media_type="application/json")
 
     return routes

@@ -13,10 +13,6 @@ from planetwire.web.static_files import read
 STATIC = Path(__file__).parent / "static"
 PAGES = ("", "earth", "terminal")
 NAMED_MAX = 100  # characters of a path that a refusal repeats
-CSP = (
-    "default-src 'self'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data: blob:; worker-src 'self' blob:; connect-src 'self' ws: wss:; frame-ancestors 'none'"
-)
 NOT_BUILT = """<!doctype html><title>Planetwire</title><p>The front end is not built.
 Run <code>make setup</code> and start again, or install a released wheel. The API is described at
 <a href="/api/openapi.json">/api/openapi.json</a>.</p>"""
@@ -31,7 +27,7 @@ def router(static: Path = STATIC) -> APIRouter:
     def page(request: Request) -> Response:
         if index is None:
             return HTMLResponse(NOT_BUILT, status_code=503)
-        return index.answer(request, {"Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff"})
+        return index.answer(request, {})
 
     @routes.api_route("/{path:path}", methods=["GET", "HEAD"])
     async def serve(path: str, request: Request) -> Response:
