@@ -27,6 +27,7 @@ from planetwire.storing import check_free, check_sharing
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import SUPERUSER, EmbeddedPostgres, dsn_of
 from planetwire.supervise.parentage import ends_with_parent
+from planetwire.supervise.roles import secrets_of
 from planetwire.supervise.supervisor import Child, Supervisor, listening_socket
 
 log = get_logger()
@@ -58,6 +59,7 @@ def run_up(settings: Settings, *, announce: Callable[[str], None], feed_server: 
     with ExitStack() as stack:
         stack.enter_context(data.lock())
         data.check_kind(simulated=settings.simulated)
+        secrets_of(settings)  # what is wrong with them stops the start here, not each child again and again
         sock = stack.enter_context(listening_socket(settings.host, settings.port))
         address = Address(settings.host, sock.getsockname()[1])
         postgres = _start_postgres(settings)
