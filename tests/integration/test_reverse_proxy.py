@@ -19,7 +19,9 @@ import orjson
 import pytest
 from websockets.asyncio.client import connect
 
-from live_streams import Live, SseClient, live_server
+from live_streams import Live, SseClient, live_server, the_guard
+from planetwire.setting_texts import networks
+from planetwire.web.proxies import TrustedProxies
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 PROGRAMS = f"{os.environ.get('PATH', '')}:/usr/sbin"  # Debian's nginx is not on everybody's path
@@ -191,9 +193,10 @@ async def status_from(address: str, port: int) -> AsyncIterator[int]:
 
 
 async def test_connections_are_counted_by_the_clients_address(proxy: Proxy, tmp_path: Path) -> None:
-    """S228, F33: and not as one crowd behind the proxy."""
+    """S228, F33: and not as one crowd behind the proxy, which the settings name."""
+    guard = the_guard(proxies=TrustedProxies(networks("127.0.0.1")))
     async with (
-        behind(proxy, tmp_path, max_per_address=1) as (live, port),
+        behind(proxy, tmp_path, guard=guard, max_per_address=1) as (live, port),
         status_from("127.0.0.1", port) as one,
         status_from("127.0.0.2", port) as another,
         status_from("127.0.0.2", port) as once_more,
