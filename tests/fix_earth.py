@@ -22,7 +22,7 @@ from planetwire.settings import Settings
 from planetwire.supervise import doctor
 from planetwire.wiring import Secrets
 
-TOKEN, INGEST = "admin-token-of-the-test", "ingest-token-of-the-test"
+TOKEN, INGEST = "admin-token-of-the-tests", "ingest-token-of-the-tests"
 SECRETS = Secrets(TOKEN, INGEST, b"key")
 
 
@@ -77,7 +77,12 @@ async def running_earth(dsn: str, pool: Pool, data_dir: Path, **more: Any) -> As
         settings = Settings(database_url=dsn, data_dir=data_dir, port=port, admin_token=TOKEN, **more)  # type: ignore[arg-type]
         async with serving.open_web(settings, dsn, SECRETS, login_code=None) as web:
             config = uvicorn.Config(
-                web.app, http=web.protocol, lifespan="off", log_level="warning", ws="websockets-sansio"
+                web.app,
+                http=web.protocol,
+                lifespan="off",
+                log_level="warning",
+                ws="websockets-sansio",
+                proxy_headers=False,
             )
             server = uvicorn.Server(config)
             server.capture_signals = _no_signals  # type: ignore[method-assign,assignment]

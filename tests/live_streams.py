@@ -119,7 +119,7 @@ async def live_server(
     http = make_protocol(live.sse, **(protocol or {})) if carrier == "protocol" else "httptools"
     config = uvicorn.Config(
         app, http=http, ws="websockets-sansio", lifespan="off", log_config=None, log_level="critical",
-        access_log=False, ws_per_message_deflate=False, timeout_graceful_shutdown=5,
+        access_log=False, ws_per_message_deflate=False, timeout_graceful_shutdown=5, proxy_headers=False,
     )  # fmt: skip
     server = uvicorn.Server(config)
     config.load()

@@ -6,7 +6,6 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -15,11 +14,13 @@ from typing import Annotated, Any
 import typer
 
 from planetwire import __version__
+from planetwire.private import UMASK
 from planetwire.settings import flat
 from planetwire.supervise.command import AsJson, say
 from planetwire.supervise.command import opened as _settings
 from planetwire.supervise.jobs_commands import jobs
 from planetwire.supervise.outbox_commands import outbox
+from planetwire.supervise.tokens_commands import tokens
 
 app = typer.Typer(
     help="A self-hosted live-Earth platform.",
@@ -226,6 +227,10 @@ def layers(as_json: AsJson = False) -> None:
 
 app.add_typer(jobs, name="jobs")
 app.add_typer(outbox, name="outbox")
+app.add_typer(tokens, name="tokens")
 
 
-main: Callable[[], None] = app
+def main() -> None:
+    """The command. Nothing that it or its children write is for others to read."""
+    os.umask(UMASK)
+    app()

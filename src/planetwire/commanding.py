@@ -18,6 +18,7 @@ from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import JobRequest, Json, TaskType
 from planetwire.postgres import Pool, close_pool, open_pool
 from planetwire.settings import Settings
+from planetwire.web.tokens_file import FileTokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,11 @@ def check_request(request: JobRequest) -> JobRequest:
     if request.task_type is TaskType.COLLECT and source not in fact_feeds():
         raise unknown(source or "", fact_feeds())
     return replace(request, source=source)
+
+
+def token_book(settings: Settings) -> FileTokens:
+    """The tokens that have names."""
+    return FileTokens(settings.data_dir / "tokens.json")
 
 
 @asynccontextmanager

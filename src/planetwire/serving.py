@@ -15,7 +15,7 @@ from planetwire.collect.accept import Ingest
 from planetwire.collect.feeds import observation_feeds, source_defaults
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.parse import parse_body as parse_body
-from planetwire.commanding import check_request
+from planetwire.commanding import check_request, token_book
 from planetwire.deriving import deriving_facts
 from planetwire.diagnosing import Diagnostics, behind_text
 from planetwire.facts.facts_postgres import PostgresFactStore
@@ -37,7 +37,7 @@ from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.outlets import add_outlet
 from planetwire.postgres import Pool, translated
 from planetwire.relay.payload import payload
-from planetwire.settings import Settings
+from planetwire.settings import Settings, plain
 from planetwire.sharing import Shared, open_shared
 from planetwire.storing import open_observations
 from planetwire.stream.hub import Hub
@@ -52,6 +52,7 @@ from planetwire.web.hosts import AllowedHosts, listed
 from planetwire.web.layer_snapshots import LayerSnapshots
 from planetwire.web.limits import ConnectionLimits
 from planetwire.web.metrics import expose, expose_bus, expose_earth, expose_front
+from planetwire.web.proxies import BehindProxies, proxies_of
 from planetwire.web.search import router as search_router
 from planetwire.web.sse import SseEndpoint
 from planetwire.web.sse_protocol import make_protocol
@@ -87,8 +88,7 @@ async def open_web(
         shared = await open_shared(stack, settings, secrets.session_key, login_code)
         front = _front(settings)
         web, pool = Web(shared=shared, protocol=make_protocol(None, front=front)), None
-        tokens = (secrets.admin_token, secrets.ingest_token, secrets.session_key)
-        guard = Guard(*tokens, settings.public_reads, shared.codes, shared.brake)
+        guard = _guard(settings, secrets, shared)
         if dsn is not None and settings.earth:
             pool = await pool_of(stack, dsn, "web", 8)
             await _open_earth(web, stack, settings, dsn, pool, guard, limits, secrets.changes_bus)
@@ -105,7 +105,25 @@ async def open_web(
         diagnosis = Diagnostics(pool, readiness.look, secrets.admin_token, own_trust(settings.tls_cert))
         web.routers.append(health.router(readiness, names, diagnosis, guard, scheme_of(settings)))
         web.app = web_app.create(web.routers, __version__, public_reads=settings.public_reads)
+        web.app.add_middleware(BehindProxies, proxies=guard.proxies)
         yield web
+
+
+def _guard(settings: Settings, secrets: Secrets, shared: Shared) -> Guard:
+    return Guard(
+        secrets.admin_token,
+        secrets.ingest_token,
+        secrets.session_key,
+        settings.public_reads,
+        shared.codes,
+        shared.limits,
+        shared.sessions,
+        operator_token=plain(settings.operator_token),
+        viewer_token=plain(settings.viewer_token),
+        named=token_book(settings),
+        proxies=proxies_of(settings),
+        public_diagnostics=settings.diagnostics_are_public,
+    )
 
 
 async def _open_earth(

@@ -13,8 +13,12 @@ import pytest_asyncio
 
 from live_streams import CARRIERS, Live, SseClient, eventually, live_server, the_guard
 from planetwire.clock import ManualClock, SystemClock
+from planetwire.ports import Limit
+from planetwire.setting_texts import networks
 from planetwire.stream.hub import Hub
 from planetwire.web.frames import sse_encoder
+from planetwire.web.limits_memory import DEFAULTS, MemoryLimits
+from planetwire.web.proxies import TrustedProxies
 
 PATCH = "city_observation_patch.v1"
 
@@ -215,7 +219,8 @@ async def test_what_a_client_sends_after_the_request_is_ignored(live: Live, carr
 
 async def test_caps_answer_503_and_free_their_slots(carrier: str) -> None:
     """Per address and in all; the client is told when to try again."""
-    async with live_server(carrier, max_per_address=2, max_connections=3) as live:
+    guard = the_guard(proxies=TrustedProxies(networks("127.0.0.1")))
+    async with live_server(carrier, guard=guard, max_per_address=2, max_connections=3) as live:
         first, _ = await open_stream(live, "cities=shanghai")
         await open_stream(live, "cities=shanghai")
         refused = await SseClient.connect(live.port, "/api/events?cities=shanghai")
@@ -230,6 +235,28 @@ async def test_caps_answer_503_and_free_their_slots(carrier: str) -> None:
         await first.close()
         await eventually(lambda: live.limits.connections == 2, "the slot of the closed stream was not freed")
         await open_stream(live, "cities=shanghai")
+
+
+async def test_a_made_up_client_avoids_no_cap(carrier: str) -> None:
+    """Nobody is believed who is no trusted proxy, not even on this machine."""
+    async with live_server(carrier, max_per_address=1) as live:
+        await open_stream(live, "cities=shanghai", x_forwarded_for="192.0.2.1")
+        other = await SseClient.connect(
+            live.port, "/api/events?cities=shanghai", headers={"x-forwarded-for": "192.0.2.2"}
+        )
+        assert other.status == 503
+
+
+async def test_openings_are_limited_and_told_when_to_come_again(carrier: str) -> None:
+    """S13."""
+    guard = the_guard(limits=MemoryLimits({**DEFAULTS, Limit.STREAM: 2}))
+    async with live_server(carrier, guard=guard) as live:
+        for _ in range(2):
+            client, _ = await open_stream(live, "cities=shanghai")
+            await client.close()
+        refused = await SseClient.connect(live.port, "/api/events?cities=shanghai")
+        assert (refused.status, (await refused.body())["code"]) == (429, "too_many_openings")
+        assert 0 < int(refused.headers["retry-after"]) <= 60
 
 
 async def test_closed_reads_need_credentials(carrier: str) -> None:

@@ -25,7 +25,7 @@ ALIASES = {"celestrak_tle": "celestrak_gp"}
 
 @pytest.fixture
 async def client(pg_pool: Pool) -> AsyncIterator[httpx.AsyncClient]:
-    guard = Guard("admin-token", "ingest-token", b"key")
+    guard = Guard("admin-token", "ingest-token", b"key", public_diagnostics=False, viewer_token="viewer-token")
     queue = queue_on(pg_pool)
     store = PostgresSourceStore(
         pg_pool, [SourceDefaults("celestrak_gp", 7200, 7200), SourceDefaults("usgs_quakes", 60, 60)]
@@ -266,3 +266,18 @@ async def test_a_clearing_is_written_under_the_very_name_that_was_given(
     made = (await _submit(client, task_type="clear_data", source="celestrak_tle")).json()
     row = await row_of(pg_pool, made["task_id"])
     assert (row["task_type"], row["source"]) == ("clear_data", "celestrak_tle")
+
+
+async def test_strangers_see_that_a_job_failed_and_not_how(client: httpx.AsyncClient, pg_pool: Pool) -> None:
+    """What a feed answered, or where it was asked, is for those who are signed in."""
+    task_id = (await _submit(client, task_type="collect", source="celestrak_gp")).json()["task_id"]
+    await pg_pool.execute(
+        "update collection_tasks set status = 'failed', error_code = 'transient', error = 'cannot reach 10.1.2.3',"
+        " message = 'cannot reach 10.1.2.3', sample = '<html>', finished_at = now() where id = $1",
+        task_id,
+    )
+    for headers, told in (({"Authorization": "Bearer viewer-token"}, True), ({"Authorization": ""}, False)):
+        paths = (f"/api/v1/jobs/{task_id}", "/api/v1/jobs", "/api/v1/jobs?status=dead")
+        texts = [(await client.get(path, headers=headers)).text for path in paths]
+        assert all('"transient"' in text for text in texts)
+        assert [("10.1.2.3" in text, "<html>" in text) for text in texts] == [(told, told)] * 3

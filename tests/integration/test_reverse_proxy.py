@@ -12,9 +12,11 @@ import orjson
 from websockets.asyncio.client import connect
 
 from fix_proxies import Proxy, behind
-from live_streams import SseClient
+from live_streams import SseClient, the_guard
+from planetwire.setting_texts import networks
 from planetwire.web.front import Front
 from planetwire.web.hosts import AllowedHosts
+from planetwire.web.proxies import TrustedProxies
 
 SILENT_BEATS = 6  # for longer than the proxy would wait for a silent server
 STREAM = "/api/events?cities=shanghai"
@@ -93,9 +95,10 @@ async def status_from(address: str, port: int, host: str = "127.0.0.1") -> Async
 
 
 async def test_connections_are_counted_by_the_clients_address(proxy: Proxy, tmp_path: Path) -> None:
-    """S228, F33: and not as one crowd behind the proxy."""
+    """S228, F33: and not as one crowd behind the proxy, which the settings name."""
+    guard = the_guard(proxies=TrustedProxies(networks("127.0.0.1")))
     async with (
-        behind(proxy, tmp_path, max_per_address=1) as (live, port),
+        behind(proxy, tmp_path, guard=guard, max_per_address=1) as (live, port),
         status_from("127.0.0.1", port) as one,
         status_from("127.0.0.2", port) as another,
         status_from("127.0.0.2", port) as once_more,

@@ -31,7 +31,12 @@ export function preparePanel(language = "en"): void {
   afterEach(cleanup);
 }
 
-export function showPanel(rows: readonly JobRow[], change: Partial<JobsView> = {}, signed_in = true) {
+export function showPanel(
+  rows: readonly JobRow[],
+  change: Partial<JobsView> = {},
+  signed_in = true,
+  may_operate = signed_in,
+) {
   const jobs = createStore<JobsView>(() => ({
     phase: "ready",
     error: null,
@@ -56,7 +61,10 @@ export function showPanel(rows: readonly JobRow[], change: Partial<JobsView> = {
   const earth = { store, jobs: { store: jobs, ...acts } } as unknown as Earth;
   const openSignIn = vi.fn();
   const refresh = vi.fn(async () => undefined);
-  const session = { store: createStore(() => ({ signed_in }) as SessionState), refresh } as unknown as Session;
+  const session = {
+    store: createStore(() => ({ signed_in, may_operate }) as SessionState),
+    refresh,
+  } as unknown as Session;
   render(
     <SessionContext.Provider value={{ session, openSignIn }}>
       <EarthContext.Provider value={{ earth, globe: null, picked: null, pick: () => undefined }}>

@@ -101,13 +101,13 @@ function RetryAction({ job }: { job: JobRow }) {
   );
 }
 
-/** Stop while it can be stopped, run again once it is over; a person without a session is asked to sign in. */
+/** Stop while it can be stopped, run again once it is over; a person without a session is asked to sign in, and one who may only look sees no action. */
 function Action({ job }: { job: JobRow }) {
   const { t } = useTranslation("earth");
-  const { signed_in, openSignIn } = useSession();
+  const { signed_in, may_operate, openSignIn } = useSession();
   if (job.retried_as !== null) return <span className="num dim">{t("jobs.retried_as", { id: job.retried_as })}</span>;
-  if (signed_in) return isFinal(job.status) ? <RetryAction job={job} /> : <StopAction job={job} />;
-  if (job.status === "completed" || job.status === "cancelling") return null;
+  if (may_operate) return isFinal(job.status) ? <RetryAction job={job} /> : <StopAction job={job} />;
+  if (signed_in || job.status === "completed" || job.status === "cancelling") return null;
   const key = isFinal(job.status) ? "jobs.sign_in_retry_label" : "jobs.sign_in_label";
   return (
     <button type="button" className="button" aria-label={t(key, { id: job.id })} onClick={openSignIn}>

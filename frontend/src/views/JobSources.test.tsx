@@ -58,6 +58,14 @@ describe("sources", () => {
     expect(screen.queryByRole("button", { name: "Schedule of celestrak_gp" })).toBeNull();
   });
 
+  it("a person who may only look sees no button that would be refused", () => {
+    showPanel([jobOf({ id: 7, status: "running" })], {}, true, false);
+    about();
+    const names = screen.getAllByRole("button").map((each) => each.getAttribute("aria-label") ?? each.textContent);
+    expect(names.filter((name) => /sign in|stop|collect|clear|pause|schedule of/i.test(name ?? ""))).toEqual([]);
+    expect(screen.queryByRole("switch")).toBeNull();
+  });
+
   it("tell how they run and how they fared", () => {
     const upcoming = ["2026-06-01T04:15:00Z", "2026-06-02T04:15:00Z", "2026-06-03T04:15:00Z"];
     const source = sourceOf({ cron: "15 6 * * *", time_zone: "Europe/Berlin", upcoming, rejects: 1_200 });

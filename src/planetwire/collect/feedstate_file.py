@@ -16,6 +16,7 @@ from planetwire import plain_json
 from planetwire.collect.bodies_file import file_of, write_atomically
 from planetwire.log import get_logger
 from planetwire.model import Json
+from planetwire.private import make_file, make_folders
 
 log = get_logger()
 
@@ -75,7 +76,8 @@ class FeedStates:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folders(self._folder)
+        make_file(self._folder / ".lock")
         with (self._folder / ".lock").open("wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield

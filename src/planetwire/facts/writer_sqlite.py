@@ -23,6 +23,7 @@ from planetwire.facts.checkpoint_sqlite import FALLBACK_PAGES, Checkpoints
 from planetwire.failpoint import failpoint
 from planetwire.log import get_logger
 from planetwire.pool_sqlite import connect, damage_of, of_the_file, reserve_journal
+from planetwire.private import close_to_others, make_file, make_folders
 
 log = get_logger()
 R = TypeVar("R")
@@ -85,7 +86,10 @@ class Writer:
         return result
 
     def _open(self, prepare: Callable[[sqlite3.Connection], R]) -> R:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(self._path.parent)
+        make_file(self._path)  # SQLite gives what lies beside it the same rights
+        for beside in ("-wal", "-shm"):
+            close_to_others(self._path.with_name(self._path.name + beside))
         connection = self._connect()
         try:
             result = prepare(connection)

@@ -3,6 +3,7 @@
 Everything waits with a bound, `aclose()` may be called twice, and only `wiring.py` and its sisters choose a backend.
 """
 
+from planetwire.ports.access import Holder, Limit, Limits, LoginCodes, Session, Sessions, TokenBook
 from planetwire.ports.changes import Cache, ChangeLog, DataChangeBus, LayerRegistry
 from planetwire.ports.common import Clock, Wakeup
 from planetwire.ports.facts import BodyStore, Collector, FactStore, Feed, ObjectStore, PatchSink, SourceStore
@@ -20,17 +21,24 @@ __all__ = [
     "FactStore",
     "Feed",
     "FrameSink",
+    "Holder",
     "JobBoard",
     "JobQueue",
     "JobTx",
     "JobUpkeep",
     "LayerRegistry",
+    "Limit",
+    "Limits",
     "LiveStream",
+    "LoginCodes",
     "ObjectStore",
     "ObservationStore",
     "PatchSink",
     "ScheduleBook",
+    "Session",
+    "Sessions",
     "SourceStore",
     "Subscription",
+    "TokenBook",
     "Wakeup",
 ]

@@ -27,6 +27,7 @@ from typing import IO
 from urllib.parse import quote
 
 from planetwire.errors import SetupError
+from planetwire.private import FOLDER, PASSABLE, make_file, make_folders
 from planetwire.supervise.parentage import ends_with_parent
 
 CLONE_NEWUSER = 0x10000000
@@ -199,7 +200,7 @@ class EmbeddedPostgres:
     def start(self) -> str:
         """Start, creating the cluster when the folder is new. Returns the application's address."""
         binaries = find_binaries(self.pg_bin)
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o755 if os.geteuid() == 0 else 0o700)
+        make_folders(self.folder, PASSABLE if os.geteuid() == 0 else FOLDER)
         self._take_lock()
         try:
             self._identity = choose_identity(binaries, self.folder)
@@ -215,6 +216,7 @@ class EmbeddedPostgres:
         return self.dsn
 
     def _take_lock(self) -> None:
+        make_file(self.folder / "postgres.lock")
         lock = (self.folder / "postgres.lock").open("a+", encoding="ascii")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -311,6 +313,7 @@ class EmbeddedPostgres:
         args: list[str | Path] = [binaries / "postgres", "-D", self.cluster, "-k", self.socket_dir]
         for key, value in {**CONFIG, **self.config}.items():
             args += ["-c", f"{key}={value}"]
+        make_file(self.log_file)
         with self.log_file.open("ab") as output:
             self._process = subprocess.Popen(
                 args,

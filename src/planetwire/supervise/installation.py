@@ -23,6 +23,7 @@ from planetwire.settings import PREFIX, MigrationSettings, Settings
 from planetwire.storing import check_free, check_sharing
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import SUPERUSER, EmbeddedPostgres, dsn_of
+from planetwire.supervise.roles import secrets_of
 from planetwire.supervise.supervisor import Child, Supervisor, listening_socket
 from planetwire.tls import own_trust, scheme_of, server_context
 
@@ -57,6 +58,7 @@ def run_up(settings: Settings, *, announce: Callable[[str], None], feed_server: 
     with ExitStack() as stack:
         stack.enter_context(data.lock())
         data.check_kind(simulated=settings.simulated)
+        secrets_of(settings)  # what is wrong with them stops the start here, not each child again and again
         sock = stack.enter_context(listening_socket(settings.host, settings.port))
         address = Address(settings.host, sock.getsockname()[1], scheme_of(settings))
         postgres = _start_postgres(settings)

@@ -18,11 +18,12 @@ import uvloop
 from pydantic import SecretStr
 
 from planetwire import serving, wiring
+from planetwire.commanding import token_book
 from planetwire.ending import AGAIN_S, end_all
 from planetwire.errors import SetupError
 from planetwire.failpoint import arm
 from planetwire.log import get_logger
-from planetwire.settings import Settings
+from planetwire.settings import Settings, plain
 from planetwire.settle import settle
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
@@ -89,13 +90,29 @@ def secrets_of(settings: Settings) -> Secrets:
     """Tokens from the settings, else from the data dir, made at the first start."""
     data = DataDir(settings.data_dir)
     data.prepare()
-    admin, ingest, bus = settings.admin_token, settings.ingest_token, settings.changes_bus_secret
-    return Secrets(
-        admin_token=admin.get_secret_value() if admin else data.secret("admin.token"),
-        ingest_token=ingest.get_secret_value() if ingest else data.secret("ingest.token"),
+    secrets = Secrets(
+        admin_token=plain(settings.admin_token) or data.secret("admin.token"),
+        ingest_token=plain(settings.ingest_token) or data.secret("ingest.token"),
         session_key=data.secret("session.key").encode(),
-        changes_bus=bus.get_secret_value() if bus else data.secret("changes.bus.secret"),
+        changes_bus=plain(settings.changes_bus_secret) or data.secret("changes.bus.secret"),
     )
+    _check_different(settings, secrets)
+    token_book(settings).records()
+    return secrets
+
+
+def _check_different(settings: Settings, secrets: Secrets) -> None:
+    """Raises SetupError for two roles of one token: who was given the lesser one would have the greater."""
+    tokens = {
+        "ADMIN_TOKEN": secrets.admin_token,
+        "OPERATOR_TOKEN": plain(settings.operator_token),
+        "VIEWER_TOKEN": plain(settings.viewer_token),
+        "INGEST_TOKEN": secrets.ingest_token,
+    }
+    seen: dict[str, str] = {}
+    for name, token in tokens.items():
+        if token is not None and seen.setdefault(token, name) != name:
+            raise SetupError(f"PLANETWIRE_{seen[token]} and PLANETWIRE_{name} are the same; give each role its own")
 
 
 def run_web(settings: Settings, fd: int | None) -> None:

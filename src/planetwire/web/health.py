@@ -97,12 +97,12 @@ def router(
         body = {"ready": ready, "halves": halves, "checks": found}
         return Response(orjson.dumps(body), 200 if ready else 503, media_type="application/json")
 
-    @routes.get("/metrics", response_class=PlainTextResponse, dependencies=[Depends(guard.reader)])
+    @routes.get("/metrics", response_class=PlainTextResponse, dependencies=[Depends(guard.diagnostics)])
     async def metrics() -> Response:
         """Prometheus text."""
         return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)
 
-    @routes.get("/api/v1/diagnostics", dependencies=[Depends(guard.reader)])
+    @routes.get("/api/v1/diagnostics", dependencies=[Depends(guard.diagnostics)])
     async def show() -> Response:
         """The check of docs/operations.md as JSON, from what the database says; nothing is written."""
         return Response(orjson.dumps(await diagnosis.look()), media_type="application/json")

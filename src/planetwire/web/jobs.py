@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Annotated, Literal
 
 import orjson
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from planetwire.errors import InputError
 from planetwire.model import WRITE_TASKS, Job, JobRequest, Json, TaskType
 from planetwire.ports import JobBoard, JobQueue
 from planetwire.web.auth import Guard
-from planetwire.web.job_record import job_record
+from planetwire.web.job_record import for_strangers, job_record
 from planetwire.web.json_input import check_depth
 from planetwire.web.openapi import answers
 
@@ -66,6 +66,7 @@ def router(
 
     @routes.get("", dependencies=[Depends(guard.reader)])
     async def page(
+        request: Request,
         status: Shown | None = None,
         source: Annotated[str | None, Query(max_length=100)] = None,
         cursor: Annotated[int | None, Query(ge=1, le=BIGINT_MAX)] = None,
@@ -77,7 +78,8 @@ def router(
             jobs, following = await board.dead(source=named, cursor=cursor, limit=limit)
         else:
             jobs, following = await board.page(status=status, source=named, cursor=cursor, limit=limit)
-        return _json({"items": [job_record(job) for job in jobs], "next_cursor": following})
+        shown = await _shown(guard, request)
+        return _json({"items": [shown(job_record(job)) for job in jobs], "next_cursor": following})
 
     @routes.get("/counts", dependencies=[Depends(guard.reader)])
     async def counts() -> Response:
@@ -85,9 +87,10 @@ def router(
         return _json(dict(await board.counts()))
 
     @routes.get("/{task_id}", dependencies=[Depends(guard.reader)])
-    async def show(task_id: TaskId) -> Response:
+    async def show(request: Request, task_id: TaskId) -> Response:
         """One ledger row."""
-        return _json(job_record(await board.get(task_id)))
+        shown = await _shown(guard, request)
+        return _json(shown(job_record(await board.get(task_id))))
 
     @routes.post("/{task_id}/cancel", status_code=202, responses=answers(409), dependencies=[Depends(guard.operator)])
     async def cancel(task_id: TaskId) -> Response:
@@ -100,6 +103,11 @@ def router(
         return _accepted(*await board.retry(task_id))
 
     return routes
+
+
+async def _shown(guard: Guard, request: Request) -> Callable[[Json], Json]:
+    """What of a row the caller is shown."""
+    return dict if await guard.sees_errors(guard.caller(request)) else for_strangers
 
 
 def _request(wish: JobWish, canonical: Callable[[str], str]) -> JobRequest:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -30,7 +32,8 @@ def problem(status: int, code: str, detail: str, headers: dict[str, str] | None 
 
 def of_error(error: PlanetwireError, path: str) -> JSONResponse:
     """The problem document of one of our errors; 5xx are logged."""
-    headers = {"Retry-After": str(RETRY_AFTER_S)} if isinstance(error, BackendError) else None
+    wait_s = getattr(error, "retry_after_s", None) or (RETRY_AFTER_S if isinstance(error, BackendError) else None)
+    headers = {"Retry-After": str(math.ceil(wait_s))} if wait_s is not None else None
     if error.status >= 500:
         log.error("web.request.failed", path=path, code=error.code, error=error.message)
     if error.status == 401:

@@ -12,6 +12,7 @@ from planetwire.errors import PlanetwireError
 from planetwire.web.openapi import answers
 from planetwire.web.outgoing import Outgoing
 from planetwire.web.problems import of_error
+from planetwire.web.proxies import peer_of
 from planetwire.web.sse import HEADERS, PATH, Opening, SseEndpoint
 
 
@@ -64,9 +65,8 @@ class EventStreamResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the stream until either side ends it."""
-        peer = scope["client"][0] if scope.get("client") else None
         try:
-            opening = await self._endpoint.admit(scope["query_string"], scope["headers"], peer)
+            opening = await self._endpoint.admit(scope["query_string"], scope["headers"], peer_of(scope))
         except PlanetwireError as error:
             await of_error(error, PATH)(scope, receive, send)
             return

@@ -1,0 +1,61 @@
+"""The commands `planetwire tokens …`: tokens with names, each for one person or program, and each with a role."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import Annotated
+
+import typer
+
+from planetwire.model import Role
+from planetwire.supervise.command import AsJson, opened
+
+tokens = typer.Typer(help="Tokens with a name and a role, of people and programs.", no_args_is_help=True)
+
+Name = Annotated[str, typer.Argument(help="Letters, digits, dots, dashes; it stands in the audit log.")]
+TOKEN_BYTES = 32
+
+
+@tokens.command("add")
+def add(
+    name: Name,
+    role: Annotated[Role, typer.Option("--role", help="What it opens.")] = Role.VIEWER,
+    as_json: AsJson = False,
+) -> None:
+    """Make a token and print it: it is shown once and kept as a hash."""
+    from planetwire.commanding import token_book
+    from planetwire.web.holders import fingerprint
+
+    with opened("tokens") as settings:
+        token = secrets.token_urlsafe(TOKEN_BYTES)
+        token_book(settings).add(name, role, fingerprint(token))
+        typer.echo(json.dumps({"name": name, "role": role.value, "token": token}) if as_json else token)
+
+
+@tokens.command("ls")
+def ls(as_json: AsJson = False) -> None:
+    """Names and roles, and since when; the tokens themselves are not kept."""
+    from planetwire.commanding import token_book
+
+    with opened("tokens") as settings:
+        records = [
+            {key: record.get(key) for key in ("name", "role", "created_at")}
+            for record in token_book(settings).records()
+        ]
+        if as_json:
+            typer.echo(json.dumps(records, indent=2))
+            return
+        width = max((len(str(record["name"])) for record in records), default=0)
+        lines = [f"{record['name']:<{width}}  {record['role']:<8}  {record['created_at']}" for record in records]
+        typer.echo("\n".join(lines) or "no token has a name")
+
+
+@tokens.command("rm")
+def rm(name: Name) -> None:
+    """Take a token back: it opens nothing any more, and its sessions end."""
+    from planetwire.commanding import token_book
+
+    with opened("tokens") as settings:
+        token_book(settings).remove(name)
+        typer.echo(f"removed {name}")
