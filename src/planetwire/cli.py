@@ -128,6 +128,7 @@ def migrate(
 
     from planetwire.diagnosing import repair as make_triggers
     from planetwire.supervise.installation import migrate as run
+    from planetwire.supervise.person import local_actor
     from planetwire.supervise.roles import database_of
 
     with _settings("migrate") as settings:
@@ -135,7 +136,7 @@ def migrate(
         applied = asyncio.run(run(dsn))
         typer.echo("\n".join(f"applied {name}" for name in applied) or "up to date")
         if repair:
-            typer.echo(f"triggers made anew: {asyncio.run(make_triggers(dsn))}")
+            typer.echo(f"triggers made anew: {asyncio.run(make_triggers(dsn, local_actor()))}")
 
 
 @app.command()
@@ -222,6 +223,25 @@ def layers(as_json: AsJson = False) -> None:
 
     with _settings("layers") as settings:
         typer.echo(layers_cli.listing(settings, as_json=as_json))
+
+
+@app.command()
+def audit(
+    since: Annotated[str | None, typer.Option(help="A time, or how long ago: 7d, 90min.")] = None,
+    who: Annotated[str | None, typer.Option(help="Only this person or token.")] = None,
+    source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
+    job: Annotated[int | None, typer.Option(min=1, max=2**63 - 1, help="Only this job.")] = None,
+    what: Annotated[str | None, typer.Option(help="Only this action, e.g. job.submitted.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Who did what: jobs, sources, tokens, sign-ins; newest first."""
+    from planetwire.acts import AuditQuery
+    from planetwire.supervise import audit_cli
+
+    with _settings("audit") as settings:
+        asked = AuditQuery(audit_cli.since_of(since, datetime.now(UTC)), who, source, job, what)
+        typer.echo(audit_cli.listing(settings, asked, limit, as_json=as_json))
 
 
 app.add_typer(jobs, name="jobs")

@@ -11,7 +11,7 @@ import pytest
 
 from cable import Cable
 from fix_earth import TOKEN, Earth
-from ledger_tools import until
+from ledger_tools import SOMEBODY, until
 from planetwire import diagnosing
 from planetwire.errors import BackendError
 from planetwire.finding import PATH, first_broken
@@ -132,7 +132,7 @@ async def test_a_trigger_that_is_gone_or_off_is_named_and_repaired(earth: Earth,
     assert codes(steps, "triggers") == {code, "canary_unwritten"}
     assert "tr_planet_collected_data_changed_insert on collected_data" in steps["triggers"]["detail"]
     assert f"docs/operations.md#{code}" in render(list(steps.values()))
-    assert await diagnosing.repair(str(earth.settings.database_url)) == 1
+    assert await diagnosing.repair(str(earth.settings.database_url), SOMEBODY) == 1
     assert broken(await earth.doctor()) is None
 
 

@@ -3,13 +3,15 @@
 Everything waits with a bound, `aclose()` may be called twice, and only `wiring.py` and its sisters choose a backend.
 """
 
+from planetwire.ports.audit import AuditLog, JobLog
 from planetwire.ports.changes import Cache, ChangeLog, DataChangeBus, LayerRegistry
 from planetwire.ports.common import Clock, Wakeup
 from planetwire.ports.facts import BodyStore, Collector, FactStore, Feed, ObjectStore, PatchSink, SourceStore
-from planetwire.ports.jobs import JobBoard, JobQueue, JobTx, JobUpkeep, ScheduleBook
+from planetwire.ports.jobs import JobBoard, JobDesk, JobQueue, JobTx, JobUpkeep, ScheduleBook
 from planetwire.ports.streams import EventLog, FrameSink, LiveStream, ObservationStore, Subscription
 
 __all__ = [
+    "AuditLog",
     "BodyStore",
     "Cache",
     "ChangeLog",
@@ -21,6 +23,8 @@ __all__ = [
     "Feed",
     "FrameSink",
     "JobBoard",
+    "JobDesk",
+    "JobLog",
     "JobQueue",
     "JobTx",
     "JobUpkeep",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
@@ -19,9 +21,17 @@ RETRY_AFTER_S = 5
 _CODES = {404: "not_found", 405: "method_not_allowed", 401: "unauthorised", 403: "forbidden"}
 
 
-def problem(status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """One problem document."""
-    body = {"type": "about:blank", "status": status, "code": code, "title": code.replace("_", " "), "detail": detail}
+def problem(
+    status: int, code: str, detail: str, headers: dict[str, str] | None = None, told: Mapping[str, object] | None = None
+) -> JSONResponse:
+    """One problem document; `told`: further members."""
+    body = dict(told or {}) | {
+        "type": "about:blank",
+        "status": status,
+        "code": code,
+        "title": code.replace("_", " "),
+        "detail": detail,
+    }
     return JSONResponse(body, status, headers, MEDIA_TYPE)
 
 
@@ -32,7 +42,7 @@ def of_error(error: PlanetwireError, path: str) -> JSONResponse:
         log.error("web.request.failed", path=path, code=error.code, error=error.message)
     if error.status == 401:
         headers = {"WWW-Authenticate": "Bearer"}
-    return problem(error.status, error.code, error.message, headers)
+    return problem(error.status, error.code, error.message, headers, error.told)
 
 
 async def _ours(request: Request, error: Exception) -> JSONResponse:

@@ -6,6 +6,8 @@ from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from planetwire.errors import InputError
+from planetwire.model import Actor, Role
+from planetwire.web.audit import Notes
 from planetwire.web.auth import COOKIE, SESSION_S, Guard
 
 
@@ -17,7 +19,7 @@ class SignIn(BaseModel):
     token: str | None = Field(None, max_length=200)
 
 
-def router(guard: Guard, *, halves: list[str], simulated: bool, version: str) -> APIRouter:
+def router(guard: Guard, notes: Notes, *, halves: list[str], simulated: bool, version: str) -> APIRouter:
     """Routes under /api/v1/session."""
     routes = APIRouter(prefix="/api/v1/session", tags=["session"])
 
@@ -35,7 +37,13 @@ def router(guard: Guard, *, halves: list[str], simulated: bool, version: str) ->
         if (body.code is None) == (body.token is None):
             raise InputError("give either code or token")
         address = request.client.host if request.client else ""
-        cookie = await guard.sign_in(code=body.code, token=body.token, address=address)
+        try:
+            cookie = await guard.sign_in(code=body.code, token=body.token, address=address)
+        except InputError as error:
+            await notes.refused(address, error.code)
+            raise
+        proof = "code" if body.code is not None else "token"
+        await notes.note(Actor("admin token", Role.ADMIN, address), "session.opened", proof=proof)
         response = Response(status_code=204)
         secure = request.url.scheme == "https"
         response.set_cookie(
@@ -44,8 +52,11 @@ def router(guard: Guard, *, halves: list[str], simulated: bool, version: str) ->
         return response
 
     @routes.delete("", status_code=204)
-    async def sign_out() -> Response:
+    async def sign_out(request: Request) -> Response:
         """Forget the cookie."""
+        if guard.session_valid(request.cookies.get(COOKIE)):
+            address = request.client.host if request.client else ""
+            await notes.note(Actor("session", Role.ADMIN, address), "session.ended")
         response = Response(status_code=204)
         response.delete_cookie(COOKIE, path="/")
         return response
