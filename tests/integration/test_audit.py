@@ -264,7 +264,14 @@ async def test_the_log_is_for_admins_and_is_paged_by_cursor(client: httpx.AsyncC
     rest = (await client.get("/api/v1/audit", params={"limit": 2, "cursor": first["next_cursor"]})).json()
     assert [row["source"] for row in first["items"] + rest["items"]] == ["s2", "s1", "s0"]
     assert rest["next_cursor"] is None
-    for wrong in ({"limit": 0}, {"cursor": "x"}, {"since": "yesterday"}, {"job": 0}, {"who": "a\x00"}):
+    for wrong in (
+        {"limit": 0},
+        {"cursor": "x"},
+        {"since": "yesterday"},
+        {"since": "0001-01-01T00:00:00+14:00"},
+        {"job": 0},
+        {"who": "a\x00"},
+    ):
         answer = await client.get("/api/v1/audit", params=wrong)  # type: ignore[arg-type]
         assert (answer.status_code, answer.json()["code"]) == (400, "bad_request"), wrong
     del client.headers["Authorization"]

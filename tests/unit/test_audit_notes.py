@@ -109,3 +109,23 @@ async def test_an_act_that_nothing_takes_fails_and_a_refusal_stands() -> None:
     with pytest.raises(BackendError):
         await notes.note(ANN, "session.opened")
     await notes.refused("192.0.2.9", "unauthorised")
+
+
+async def test_an_entry_that_no_database_takes_stays_and_holds_no_other_back() -> None:
+    spare = Log()
+    notes, log, _ = made(spare=spare)
+    log.away = True
+    for what in ("token.added", "odd", "token.removed"):
+        await notes.note(ANN, what)
+    log.away = False
+    carry = log.carry
+
+    async def picky(at: datetime, key: str, act: Act) -> None:
+        if act.what == "odd":
+            raise ValueError("not like that")
+        await carry(at, key, act)
+
+    notes._carry = picky
+    await notes.step()
+    assert [act.what for act in log.acts] == ["token.added", "token.removed"]
+    assert [act.what for act in spare.acts] == ["odd"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
@@ -88,3 +89,25 @@ async def test_a_log_that_is_away_costs_its_lines_and_nothing_else() -> None:
     telling.tell(7, "batch", "told")
     await telling.flush()
     assert [line.text for line in kept.lines[7]] == ["told"]
+
+
+async def test_a_log_that_breaks_ends_no_worker() -> None:
+    """A bug in a log must cost its lines alone."""
+    kept, turns = Kept(), 0
+
+    class Broken(Kept):
+        async def append(self, lines: Mapping[int, Sequence[JobLine]]) -> None:
+            raise TypeError("a bug")
+
+    class Clock(HandClock):
+        async def sleep(self, seconds: float) -> None:
+            nonlocal turns
+            turns += 1
+            if turns == 4:
+                raise asyncio.CancelledError
+
+    telling = Telling(Broken(), Clock())
+    telling.tell(7, "batch", "lost")
+    with pytest.raises(asyncio.CancelledError):
+        await telling.run()
+    assert turns == 4 and kept.lines == {}

@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
 
-from planetwire.errors import BackendError
 from planetwire.jobs.ends_postgres import HOPELESS
 from planetwire.jobs.running import Outcome
 from planetwire.log import get_logger
@@ -85,13 +84,13 @@ class Telling:
             try:
                 await self.flush()
                 failing = False
-            except BackendError as error:
+            except Exception as error:  # whatever it is: lines may be lost, and no job is ended because of them
                 if not failing:
-                    log.warning("data_job.log.failed", error=error.message)
+                    log.warning("data_job.log.failed", error=repr(error))
                 failing = True
 
     async def flush(self) -> None:
         """Write what was told so far. Raises BackendError."""
         told, self._untold = self._untold, {}
         if told:
-            await self._log.append(told)
+            await self._log.append({task_id: list(lines) for task_id, lines in told.items()})

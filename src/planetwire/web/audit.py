@@ -16,7 +16,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import AwareDatetime
 
 from planetwire.acts import Act, AuditEntry, AuditQuery
-from planetwire.errors import BackendError
+from planetwire.errors import BackendError, InputError
 from planetwire.log import get_logger
 from planetwire.model import Actor, Json, Role
 from planetwire.ports import AuditLog, Clock
@@ -87,19 +87,29 @@ class Notes:
             await self._clock.sleep(CARRY_S)
             try:
                 await self.step()
-            except BackendError as error:
-                log.warning("web.audit.postponed", error=error.message)
+            except Exception as error:  # whatever it is: nobody's page goes down with it
+                log.warning("web.audit.postponed", error=repr(error))
 
     async def step(self) -> None:
         """One round. Raises BackendError."""
         await self._settle()
         if self._spare is not None and self._carry is not None:
-            kept = await self._spare.take()
-            for at, key, act in kept:
-                await self._carry(at, key, act)
-            if kept:
-                await self._spare.drop([key for _, key, _ in kept])
-                log.info("web.audit.carried", entries=len(kept))
+            carried = [key for at, key, act in await self._spare.take() if await self._carried(at, key, act)]
+            if carried:
+                await self._spare.drop(carried)
+                log.info("web.audit.carried", entries=len(carried))
+
+    async def _carried(self, at: datetime, key: str, act: Act) -> bool:
+        """Raises BackendError. An entry that is refused stays where it is, and the others go on."""
+        assert self._carry is not None
+        try:
+            await self._carry(at, key, act)
+        except BackendError:
+            raise
+        except Exception as error:
+            log.warning("web.audit.refused", key=key, error=repr(error))
+            return False
+        return True
 
     async def _settle(self) -> None:
         now = self._clock.monotonic()
@@ -134,6 +144,13 @@ def entry_record(entry: AuditEntry) -> Json:
     }
 
 
+def _utc(at: datetime | None) -> datetime | None:
+    try:
+        return at.astimezone(UTC) if at is not None else None
+    except OverflowError as error:
+        raise InputError(f"since: {at} is out of range") from error
+
+
 Text = Annotated[str | None, Query(max_length=200, pattern=r"^[^\x00]+$")]
 
 
@@ -152,7 +169,7 @@ def router(audit: AuditLog, guard: Guard) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=LIMIT_MAX)] = 50,
     ) -> Response:
         """What people did, newest first; give `next_cursor` back as `cursor` for the next page."""
-        asked = AuditQuery(since, who, source, job, what)
+        asked = AuditQuery(_utc(since), who, source, job, what)
         entries, following = await audit.page(asked, cursor, limit)
         return Response(
             orjson.dumps({"items": [entry_record(entry) for entry in entries], "next_cursor": following}),
