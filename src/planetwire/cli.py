@@ -129,6 +129,7 @@ def migrate(
 
     from planetwire.diagnosing import repair as make_triggers
     from planetwire.supervise.installation import migrate as run
+    from planetwire.supervise.person import local_actor
     from planetwire.supervise.roles import database_of
 
     with _settings("migrate") as settings:
@@ -136,7 +137,7 @@ def migrate(
         applied = asyncio.run(run(dsn, settings.migration))
         say("\n".join(f"applied {name}" for name in applied) or "up to date")
         if repair:
-            say(f"triggers made anew: {asyncio.run(make_triggers(dsn))}")
+            say(f"triggers made anew: {asyncio.run(make_triggers(dsn, local_actor()))}")
 
 
 @app.command()
@@ -223,6 +224,25 @@ def layers(as_json: AsJson = False) -> None:
 
     with _settings("layers") as settings:
         say(layers_cli.listing(settings, as_json=as_json))
+
+
+@app.command()
+def audit(
+    since: Annotated[str | None, typer.Option(help="A time, or how long ago: 7d, 90min.")] = None,
+    who: Annotated[str | None, typer.Option(help="Only this person or token.")] = None,
+    source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
+    job: Annotated[int | None, typer.Option(min=1, max=2**63 - 1, help="Only this job.")] = None,
+    what: Annotated[str | None, typer.Option(help="Only this action, e.g. job.submitted.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Who did what: jobs, sources, tokens, sign-ins; newest first."""
+    from planetwire.acts import AuditQuery
+    from planetwire.supervise import audit_cli
+
+    with _settings("audit") as settings:
+        asked = AuditQuery(audit_cli.since_of(since, datetime.now(UTC)), who, source, job, what)
+        say(audit_cli.listing(settings, asked, limit, as_json=as_json))
 
 
 app.add_typer(jobs, name="jobs")

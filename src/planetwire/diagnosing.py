@@ -10,6 +10,8 @@ from pathlib import Path
 from ssl import SSLContext
 from typing import TypeVar
 
+from planetwire.acts import Act
+from planetwire.audit_postgres import note_in
 from planetwire.clock import SystemClock
 from planetwire.collect.feeds import observation_feeds
 from planetwire.collect.feedstate_file import FeedStates
@@ -22,7 +24,7 @@ from planetwire.jobs.diagnosis_postgres import examine_ledger
 from planetwire.layers.canary import CANARY
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.migrate import pending_postgres
-from planetwire.model import Json
+from planetwire.model import Actor, Json
 from planetwire.outbox.canary_postgres import Canary, release_canary, watch_canary
 from planetwire.outbox.desk_postgres import OutboxDesk
 from planetwire.outbox.diagnosis_postgres import examine
@@ -193,11 +195,14 @@ async def _connected(pool: Pool) -> AsyncIterator[Connection]:
         yield connection
 
 
-async def repair(dsn: str) -> int:
+async def repair(dsn: str, by: Actor) -> int:
     """Make every change trigger as it should be; how many were made anew. Raises BackendError."""
     connection = await connect(dsn, application="migrate")
     try:
-        return await repair_triggers(connection)
+        async with connection.transaction():
+            made = await repair_triggers(connection)
+            await note_in(connection, Act(by, "schema.repaired", details={"triggers": made}))
+        return made
     finally:
         await connection.close()
 

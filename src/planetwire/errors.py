@@ -8,6 +8,7 @@ PlanetwireError
 │   ├── NotFound          404
 │   └── NotAcceptable     406   no form of the answer that the caller takes
 ├── StateError            409   the request is fine, the present state forbids it
+│   ├── ConfirmNeeded     409   it deletes, and nobody has said that this is meant
 │   └── LeaseLost         409   this worker no longer owns the job; its batch was rolled back
 ├── FeedError             –     an outside feed failed; the job ends failed or backs off, facts stay
 ├── SetupError            –     the installation cannot start as configured; the message says what to do
@@ -18,12 +19,15 @@ PlanetwireError
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class PlanetwireError(Exception):
     """Base. `code` is stable and machine-readable; the message is for people."""
 
     status = 500
     code = "internal"
+    told: Mapping[str, object] = {}  # further members of the problem document
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
@@ -79,6 +83,16 @@ class StateError(PlanetwireError):
 
     status = 409
     code = "conflict"
+
+
+class ConfirmNeeded(StateError):
+    """It deletes rows, and nobody has said yet that this is meant. `told` says how many, of which source."""
+
+    code = "confirm_needed"
+
+    def __init__(self, message: str, told: Mapping[str, object]) -> None:
+        super().__init__(message)
+        self.told = told
 
 
 class LeaseLost(StateError):

@@ -153,6 +153,14 @@ class Lease:
     seq: int
 
 
+class JobLine(NamedTuple):
+    """A line of a job's log: `event` is a stable word, `text` at most 500 characters without control characters."""
+
+    at: datetime
+    event: str
+    text: str
+
+
 # --- facts ------------------------------------------------------------------------------------------
 
 

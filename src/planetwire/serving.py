@@ -10,12 +10,14 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 
 from planetwire import __version__, cities
+from planetwire.audit_file import FileAuditLog
+from planetwire.audit_postgres import PostgresAuditLog
 from planetwire.clock import SystemClock
 from planetwire.collect.accept import Ingest
 from planetwire.collect.feeds import observation_feeds, source_defaults
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.parse import parse_body as parse_body
-from planetwire.commanding import check_request, token_book
+from planetwire.commanding import check_request, rows_of, token_book
 from planetwire.deriving import deriving_facts
 from planetwire.diagnosing import Diagnostics, behind_text
 from planetwire.facts.facts_postgres import PostgresFactStore
@@ -24,6 +26,7 @@ from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.facts.stations import StationBridge
 from planetwire.facts.stations_postgres import PostgresStations
 from planetwire.jobs.board_postgres import PostgresJobBoard
+from planetwire.jobs.desk_postgres import PostgresJobDesk
 from planetwire.jobs.jobs_postgres import PostgresJobQueue
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.log import get_logger
@@ -38,14 +41,28 @@ from planetwire.outlets import add_outlet
 from planetwire.postgres import Pool, translated
 from planetwire.relay.payload import payload
 from planetwire.settings import Settings, plain
-from planetwire.sharing import Shared, open_shared
+from planetwire.sharing import Shared, job_log_of, open_shared
 from planetwire.storing import open_observations
 from planetwire.stream.hub import Hub
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.stream.tail import Tail
 from planetwire.tls import own_trust, scheme_of
 from planetwire.web import app as web_app
-from planetwire.web import frames, halves, health, ingest, jobs, session, sources, sse_route, terminal, visualization
+from planetwire.web import audit as audit_route
+from planetwire.web import (
+    frames,
+    halves,
+    health,
+    ingest,
+    job_notes,
+    jobs,
+    session,
+    sources,
+    sse_route,
+    terminal,
+    visualization,
+)
+from planetwire.web.audit import Notes
 from planetwire.web.auth import Guard
 from planetwire.web.front import Front
 from planetwire.web.hosts import AllowedHosts, listed
@@ -91,7 +108,7 @@ async def open_web(
         guard = _guard(settings, secrets, shared)
         if dsn is not None and settings.earth:
             pool = await pool_of(stack, dsn, "web", 8)
-            await _open_earth(web, stack, settings, dsn, pool, guard, limits, secrets.changes_bus)
+            await _open_earth(web, stack, settings, dsn, pool, guard, limits, secrets)
         else:
             web.routers.append(halves.router("earth"))
         if settings.terminal:
@@ -100,7 +117,10 @@ async def open_web(
             web.routers.append(halves.router("terminal"))
         web.routers.append(await _sources(settings, pool, guard))
         names = [name for name, on in (("earth", pool is not None), ("terminal", settings.terminal)) if on]
-        web.routers.append(session.router(guard, halves=names, simulated=settings.simulated, version=__version__))
+        notes = _audit(web, settings, pool, guard)
+        web.routers.append(
+            session.router(guard, notes, halves=names, simulated=settings.simulated, version=__version__)
+        )
         readiness = health.Readiness(web.checks)
         diagnosis = Diagnostics(pool, readiness.look, secrets.admin_token, own_trust(settings.tls_cert))
         web.routers.append(health.router(readiness, names, diagnosis, guard, scheme_of(settings)))
@@ -134,7 +154,7 @@ async def _open_earth(
     pool: Pool,
     guard: Guard,
     limits: ConnectionLimits,
-    bus_secret: str,
+    secrets: Secrets,
 ) -> None:
     clock, cache = SystemClock(), web.shared.cache
     doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES, TASKS, BROADCASTS))
@@ -159,12 +179,14 @@ async def _open_earth(
     tail.position = await hub.start()  # one head for both: an event between two heads would reach nobody
     relay = relay_of(settings, pool, doorbell, cache.invalidate, lambda events: tail_bell.ring())
     queue = PostgresJobQueue(pool, settings.jobs)
-    board = PostgresJobBoard(pool, queue)
+    board, audit = PostgresJobBoard(pool), PostgresAuditLog(pool, settings.audit_keep_days)
+    job_log = job_log_of(stack, settings, pool, secrets.session_key)
     tasks = TaskBoard(board, clock, doorbell.bell(TASKS))
     sockets = SocketEndpoint(hub, tasks, guard=guard, limits=limits, clock=clock, settings=settings.stream)
     pruner = PostgresPruner(pool)
     web.routers += [
-        jobs.router(queue, board, guard, registry.canonical, admit=check_request),
+        jobs.router(PostgresJobDesk(pool, queue), board, guard, rows_of(pool), registry.canonical, admit=check_request),
+        job_notes.router(board, audit, job_log, guard),
         visualization.router(snapshots, guard),
         search_router(objects, registry, guard),
         socket_router(sockets),
@@ -175,10 +197,10 @@ async def _open_earth(
         "earth-hub": hub.run,
         "sockets": sockets.run,
         "tasks": tasks.run,
-        "prune": lambda: prune_forever((pruner.changes, pruner.hints, pruner.broadcasts), clock),
+        "prune": lambda: prune_forever((pruner.changes, pruner.hints, pruner.broadcasts, audit.prune), clock),
         "signals": expose_earth(relay, snapshots, lambda: read_signals(pool), clock),
     }
-    add_outlet(web.loops, settings, bus_secret, pool, event_log, doorbell.bell(BROADCASTS))
+    add_outlet(web.loops, settings, secrets.changes_bus, pool, event_log, doorbell.bell(BROADCASTS))
     web.before_end.append(soon(sockets.drain))
     web.checks |= {
         "postgres": lambda: _schema_current(pool),
@@ -237,8 +259,25 @@ async def _sources(settings: Settings, pool: Pool | None, guard: Guard) -> APIRo
         return sources.router(None, guard, runs=lambda: states.runs(names), canonical=canonical)
     store = PostgresSourceStore(pool, source_defaults(settings))
     await store.ensure()
-    pause = PostgresJobQueue(pool, settings.jobs).pause
-    return sources.router(store, guard, pause=pause, runs=lambda: states.runs(names), canonical=canonical)
+    pause = PostgresJobDesk(pool, PostgresJobQueue(pool, settings.jobs)).pause
+    runs = lambda: states.runs(names)  # noqa: E731
+    return sources.router(store, guard, pause=pause, rows_of=rows_of(pool), runs=runs, canonical=canonical)
+
+
+def _audit(web: Web, settings: Settings, pool: Pool | None, guard: Guard) -> Notes:
+    """In the ledger's database, and in a file while that is away; without a ledger in the file alone."""
+    clock = SystemClock()
+    kept = FileAuditLog(settings.data_dir / "audit", settings.audit_keep_days, clock.now)
+    if pool is None:
+        web.loops["prune-audit"] = lambda: prune_forever((kept.prune,), clock)
+        web.routers.append(audit_route.router(kept, guard))
+        notes = Notes(kept, clock)
+    else:
+        log = PostgresAuditLog(pool, settings.audit_keep_days)
+        web.routers.append(audit_route.router(log, guard))
+        notes = Notes(log, clock, kept, log.carry)
+    web.loops["audit"] = notes.run
+    return notes
 
 
 async def _schema_current(pool: Pool) -> str | None:

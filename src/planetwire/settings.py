@@ -80,6 +80,7 @@ class JobSettings(Section):
     clear_deadline_s: float = Field(21_600.0, ge=1, description="A clearing that runs longer is ended.")
     refresh_deadline_s: float = Field(300.0, ge=1, description="A cache or refresh job that runs longer is ended.")
     keep_days: float = Field(14.0, gt=0, description="How long finished jobs are kept.")
+    log_hours: float = Field(24.0, gt=0, le=720, description="How long the last lines of a job's log are kept.")
 
     def deadline_s(self, task_type: TaskType) -> float:
         """The longest run of a job."""
@@ -193,6 +194,7 @@ class Settings(BaseSettings):
     proxy_roles: str = Field(
         "", description="Roles of those users or groups: `alice=admin, ops=operator, *=viewer`; others: viewer."
     )
+    audit_keep_days: float = Field(90.0, ge=1, description="How long the audit log keeps who did what.")
     simulated: bool = Field(False, description="Set by `demo`: the page says that feeds are simulated.")
     halves: Literal["all", "earth", "terminal"] = Field("all", description="Which halves run.")
     failpoint: str | None = Field(None, description="Crash tests only: name of the point at which to die.")

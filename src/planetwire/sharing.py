@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from planetwire.clock import SystemClock
 from planetwire.errors import SetupError
-from planetwire.ports import Cache, Limit, Limits, LoginCodes, Sessions
+from planetwire.jobs.joblog_postgres import PostgresJobLog
+from planetwire.ports import Cache, JobLog, Limit, Limits, LoginCodes, Sessions
+from planetwire.postgres import Pool
 from planetwire.settings import LimitSettings, Settings
 from planetwire.web.cache_memory import MemoryCache
 from planetwire.web.codes_file import FileCodes
@@ -17,6 +20,9 @@ from planetwire.web.codes_memory import MemoryCodes
 from planetwire.web.limits_memory import MemoryLimits
 from planetwire.web.sessions_file import FileSessions
 from planetwire.web.sessions_memory import MemorySessions
+
+if TYPE_CHECKING:
+    from planetwire.web.link_redis import RedisLink
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +57,34 @@ def _opened(stack: AsyncExitStack, settings: Settings, session_key: bytes) -> Sh
     if settings.redis_url is None:
         codes = FileCodes(settings.data_dir / "run" / "codes") if settings.web_workers > 1 else MemoryCodes()
         return Shared(codes=codes, limits=MemoryLimits(rates), sessions=sessions)
-    try:
-        from planetwire.web.cache_redis import RedisCache
-        from planetwire.web.codes_redis import RedisCodes
-        from planetwire.web.limits_redis import RedisLimits
-        from planetwire.web.link_redis import RedisLink
-        from planetwire.web.sessions_redis import RedisSessions
-    except ModuleNotFoundError as error:
-        raise SetupError("PLANETWIRE_REDIS_URL needs the package `redis`: install planetwire[redis]") from error
-    prefix = f"planetwire:{blake2b(session_key, digest_size=6).hexdigest()}"
-    link = RedisLink(settings.redis_url.get_secret_value(), prefix, SystemClock())
-    stack.push_async_callback(link.aclose)
+    link = _link(stack, settings.redis_url.get_secret_value(), session_key)
+    from planetwire.web.cache_redis import RedisCache
+    from planetwire.web.codes_redis import RedisCodes
+    from planetwire.web.limits_redis import RedisLimits
+    from planetwire.web.sessions_redis import RedisSessions
+
     cache = RedisCache(link)
     stack.push_async_callback(cache.aclose)
     return Shared(cache, RedisCodes(link), RedisLimits(link, rates), RedisSessions(link, sessions))
+
+
+def _link(stack: AsyncExitStack, url: str, session_key: bytes) -> RedisLink:
+    try:
+        from planetwire.web.link_redis import RedisLink
+    except ModuleNotFoundError as error:
+        raise SetupError("PLANETWIRE_REDIS_URL needs the package `redis`: install planetwire[redis]") from error
+    prefix = f"planetwire:{blake2b(session_key, digest_size=6).hexdigest()}"
+    link = RedisLink(url, prefix, SystemClock())
+    stack.push_async_callback(link.aclose)
+    return link
+
+
+def job_log_of(stack: AsyncExitStack, settings: Settings, pool: Pool, session_key: bytes) -> JobLog:
+    """Where jobs' lines are: in Redis when it is set, else in a table that keeps no journal."""
+    keep_s = settings.jobs.log_hours * 3_600
+    if settings.redis_url is None:
+        return PostgresJobLog(pool, keep_s)
+    link = _link(stack, settings.redis_url.get_secret_value(), session_key)
+    from planetwire.web.joblog_redis import RedisJobLog
+
+    return RedisJobLog(link, keep_s)

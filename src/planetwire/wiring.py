@@ -42,6 +42,7 @@ from planetwire.jobs.task_clear_cache import ClearCacheTask
 from planetwire.jobs.task_clear_data import ClearDataTask
 from planetwire.jobs.task_collect import CollectTask
 from planetwire.jobs.task_earth_refresh import EarthRefreshTask
+from planetwire.jobs.telling import Telling
 from planetwire.jobs.worker import Worker
 from planetwire.layers.canary import RelayRegistry
 from planetwire.layers.registry import EarthLayerAdapterRegistry
@@ -55,6 +56,7 @@ from planetwire.postgres import Pool, close_pool, open_pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
 from planetwire.settings import Settings
+from planetwire.sharing import job_log_of
 from planetwire.storing import check_sharing
 from planetwire.stream.log_postgres import PostgresEventLog
 
@@ -169,21 +171,31 @@ async def open_work(
         known = PostgresSourceStore(pool, source_defaults(settings))
         await known.ensure()
         collector = FeedCollector(fact_feeds(), client, FileBodyStore(settings.data_dir / "bodies"), clock, settings)
+        job_log = job_log_of(stack, settings, pool, secrets.session_key)
+        telling = Telling(job_log, clock)
+        tell = telling.tell
         handlers: dict[TaskType, Handler] = {
-            TaskType.COLLECT: CollectTask(queue, collector, facts, known, clock, _throttle(settings)),
-            TaskType.CLEAR_DATA: ClearDataTask(queue, facts, registry.owned_tables),
+            TaskType.COLLECT: CollectTask(queue, collector, facts, known, clock, _throttle(settings), tell),
+            TaskType.CLEAR_DATA: ClearDataTask(queue, facts, registry.owned_tables, tell=tell),
             TaskType.CLEAR_CACHE: ClearCacheTask(queue, write_hint, registry.adapter),
             TaskType.EARTH_REFRESH: EarthRefreshTask(queue, write_hint, registry.adapter),
         }
         worker = Worker(
-            queue, queue, handlers, doorbell.bell(TASKS), settings.jobs, clock, heart=lambda: _heart(settings, dsn)
+            queue,
+            queue,
+            handlers,
+            doorbell.bell(TASKS),
+            settings.jobs,
+            clock,
+            heart=lambda: _heart(settings, dsn),
+            tell=tell,
         )
         marks = WorkerMarks(settings.data_dir / "run" / "workers")
         stack.enter_context(marks.living(worker.worker_id))
         await take_over(marks, queue.take_back)
-        parts.loops["worker"] = worker.run
+        parts.loops |= {"worker": worker.run, "job-log": telling.run}
         add_by_hand(parts.loops, pool, doorbell.bell(CHANGES))
-        parts.loops["job-housekeeping"] = Housekeeping(queue.sweep, [queue.prune], clock).run
+        parts.loops["job-housekeeping"] = Housekeeping(queue.sweep, [queue.prune, job_log.prune], clock).run
         parts.before_end.append(soon(worker.stop))
         if feeds:
             _add_schedule(parts, settings, pool, queue)

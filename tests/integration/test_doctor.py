@@ -12,7 +12,7 @@ import pytest
 
 from cable import Cable
 from fix_earth import TOKEN, Earth
-from ledger_tools import until
+from ledger_tools import SOMEBODY, until
 from planetwire import diagnosing
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.errors import BackendError
@@ -136,7 +136,7 @@ async def test_a_trigger_that_is_gone_or_off_is_named_and_repaired(earth: Earth,
     assert codes(steps, "triggers") == {code, "canary_unwritten"}
     assert "tr_planet_collected_data_changed_insert on collected_data" in steps["triggers"]["detail"]
     assert f"docs/operations.md#{code}" in render(list(steps.values()))
-    assert await diagnosing.repair(str(earth.settings.database_url)) == 1
+    assert await diagnosing.repair(str(earth.settings.database_url), SOMEBODY) == 1
     assert broken(await earth.doctor()) is None
 
 

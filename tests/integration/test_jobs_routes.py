@@ -11,12 +11,16 @@ import pytest
 from fastapi import FastAPI
 
 from ledger_tools import ALL_TYPES, claim_one, queue_on, row_of
+from planetwire.audit_postgres import PostgresAuditLog
+from planetwire.commanding import rows_of
 from planetwire.errors import NotFound
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.board_postgres import PostgresJobBoard
+from planetwire.jobs.desk_postgres import PostgresJobDesk
+from planetwire.jobs.joblog_postgres import PostgresJobLog
 from planetwire.model import JobRequest, JobStatus, SourceDefaults
 from planetwire.postgres import Pool
-from planetwire.web import jobs, problems, sources
+from planetwire.web import audit, job_notes, jobs, problems, sources
 from planetwire.web.auth import Guard
 
 ADMIN = {"Authorization": "Bearer admin-token"}
@@ -34,9 +38,13 @@ async def client(pg_pool: Pool) -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI()
     problems.install(app)
     canonical = lambda source: ALIASES.get(source, source)  # noqa: E731
-    app.include_router(jobs.router(queue, PostgresJobBoard(pg_pool, queue), guard, canonical, admit=_no_fairies))
+    board, desk, counted = PostgresJobBoard(pg_pool), PostgresJobDesk(pg_pool, queue), rows_of(pg_pool)
+    app.include_router(jobs.router(desk, board, guard, counted, canonical, admit=_no_fairies))
+    audit_log = PostgresAuditLog(pg_pool, keep_days=90)
+    app.include_router(job_notes.router(board, audit_log, PostgresJobLog(pg_pool, keep_s=60), guard))
+    app.include_router(audit.router(audit_log, guard))
     runs = lambda: [{"source": "awc_metar", "enabled": True}]  # noqa: E731
-    app.include_router(sources.router(store, guard, pause=queue.pause, runs=runs, canonical=canonical))
+    app.include_router(sources.router(store, guard, pause=desk.pause, rows_of=counted, runs=runs, canonical=canonical))
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://test", headers=ADMIN) as made:
         yield made

@@ -5,6 +5,7 @@ import { initReactI18next } from "react-i18next";
 import { afterEach, beforeAll, beforeEach, vi } from "vitest";
 import { createStore } from "zustand/vanilla";
 import type { JobRow } from "../client/earth_types";
+import type { JobNotes, SourceRows } from "../client/job_notes_wire";
 import type { Submitted } from "../client/job_wire";
 import type { Earth } from "../data/earth";
 import type { JobsView } from "../data/jobs";
@@ -56,6 +57,8 @@ export function showPanel(
     retry: vi.fn(async (): Promise<Submitted | null> => ({ task_id: 9, created: true })),
     change: vi.fn(async () => true),
     readMore: vi.fn(async () => undefined),
+    notes: vi.fn(async (): Promise<JobNotes> => ({ acts: [], lines: [] })),
+    rowsOf: vi.fn(async (): Promise<SourceRows> => ({ facts: 13_412, derived: 26_824 })),
   };
   const store = createStore(() => ({ layers: [{ id: "satellites", sources: ["celestrak_gp"] }] }));
   const earth = { store, jobs: { store: jobs, ...acts } } as unknown as Earth;

@@ -123,6 +123,13 @@ class PostgresFactStore:
         return gone
 
     @read_again
+    async def count_rows(self, tables: Sequence[str], source: str) -> Mapping[str, int]:
+        """See the port."""
+        async with translated():
+            rows = await self._pool.fetch(Q.count_rows, list(tables), source)
+        return {row["name"]: row["found"] for row in rows}
+
+    @read_again
     async def features(self, sources: Sequence[str], limit: int | None) -> tuple[Sequence[bytes], int]:
         """See the port. Times are UTC with microseconds and Z."""
         async with (

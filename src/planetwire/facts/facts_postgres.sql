@@ -78,6 +78,9 @@ on conflict (source) do update set last_success_at = excluded.last_success_at, r
 -- name: clear_chunk
 select planet_clear_chunk($1, $2, $3)
 
+-- name: count_rows
+select name, planet_count_rows(name, $2) as found from unnest($1::text[]) as name
+
 -- name: features
 -- A place that was put right by hand or found by name is shown instead of the fact's own. What is typed in by hand may
 -- be NaN, infinite or of a year that nobody else can write: null, since JSON has none of them. `data` is an object.

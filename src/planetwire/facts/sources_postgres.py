@@ -8,10 +8,12 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from planetwire.acts import Act
+from planetwire.audit_postgres import note_in
 from planetwire.backoff import AFTER_FAILURES_S
 from planetwire.cron import plan, smallest_gap_s, upcoming, zone_of
 from planetwire.errors import InputError, NotFound
-from planetwire.model import Json, SourceDefaults
+from planetwire.model import Actor, Json, SourceDefaults
 from planetwire.postgres import Pool, translated
 from planetwire.sql import queries_beside
 
@@ -41,7 +43,7 @@ class PostgresSourceStore:
             rows = await self._pool.fetch(Q.list_sources, list(self._known))
         return [_record(row, self._known[row["source"]]) for row in rows]
 
-    async def change(self, source: str, wish: Json) -> Json:
+    async def change(self, source: str, wish: Json, by: Actor | None = None) -> Json:
         """See the port. Codes: `below_floor`, `bad_interval`, `bad_cron`, `bad_time_zone`."""
         defaults = self._known.get(source)
         if defaults is None:
@@ -54,6 +56,8 @@ class PostgresSourceStore:
             then |= _timing(row, then, defaults)
             values = [then[key] for key in (*SWITCHES, "next_run_at", "tick_at")]
             await connection.execute(Q.change_source, source, *values)
+            if by is not None and wish:
+                await note_in(connection, Act(by, "source.changed", source=source, details=wish))
         return next(record for record in await self.list() if record["source"] == source)
 
     async def report(

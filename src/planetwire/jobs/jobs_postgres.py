@@ -218,15 +218,19 @@ class PostgresJobQueue:
 
     async def cancel(self, task_id: int) -> Job:
         """See the port."""
-        async with translated():
-            changed = await self._pool.fetchrow(Q.cancel, task_id)
-            row = changed or await self._pool.fetchrow(Q.get_job, task_id)
+        async with translated(), self._pool.acquire() as connection, connection.transaction():
+            return (await self.cancel_in(connection, task_id))[0]
+
+    async def cancel_in(self, connection: Connection, task_id: int) -> tuple[Job, bool]:
+        """As `cancel`, in the transaction that is open on the connection; and whether it changed anything."""
+        changed = await connection.fetchrow(Q.cancel, task_id)
+        row = changed or await connection.fetchrow(Q.get_job, task_id)
         if row is None:
             raise NotFound(f"there is no job {task_id}")
         job = job_of(row)
         if changed is None and job.status.is_final:
             raise StateError(f"job {task_id} is {job.status} already", code="job_final")
-        return job
+        return job, changed is not None
 
     async def rescue(self, limit: int = 100) -> int:
         """See the port. Looks at leases only, never at what a job is."""
@@ -255,8 +259,13 @@ class PostgresJobQueue:
 
     async def pause(self, source: str, paused: bool) -> None:
         """See the port."""
-        async with translated():
-            await self._pool.execute(Q.pause if paused else Q.resume, source)
+        async with translated(), self._pool.acquire() as connection:
+            await self.pause_in(connection, source, paused)
+
+    async def pause_in(self, connection: Connection, source: str, paused: bool) -> bool:
+        """As `pause`, in the transaction that is open on the connection; whether it changed anything."""
+        done: str = await connection.execute(Q.pause if paused else Q.resume, source)
+        return not done.endswith(" 0")
 
     async def sweep(self) -> int:
         """See the port. Goes on where the last one ended."""

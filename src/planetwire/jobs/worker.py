@@ -17,6 +17,7 @@ from planetwire.jobs.claiming import Claiming
 from planetwire.jobs.heart import Heart, HeartThread, OpenQueue
 from planetwire.jobs.pulse import Pulse, until_silent
 from planetwire.jobs.running import Handler, Outcome, Running
+from planetwire.jobs.telling import Tell, end_line, silent
 from planetwire.log import get_logger
 from planetwire.model import JobStatus, Lease, TaskType
 from planetwire.ports import Clock, JobQueue, JobUpkeep, Wakeup
@@ -37,6 +38,7 @@ class Worker:
     """Runs up to `settings.concurrency` jobs of the task types it has handlers for, until stopped.
 
     `heart` opens the queue that heartbeats use, in a thread of its own; without it they share our loop and queue.
+    `tell` takes lines for the job's log.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Worker:
         clock: Clock,
         *,
         heart: OpenQueue | None = None,
+        tell: Tell = silent,
         drain_s: float = DRAIN_S,
         worker_id: str | None = None,
     ) -> None:
@@ -62,6 +65,7 @@ class Worker:
         self._log = log.bind()  # a logger that is bound already costs a third
         self._deadlines = {kind: settings.deadline_s(kind) for kind in handlers}
         self._open_heart = heart
+        self._tell = tell
         self._drain_s = drain_s
         self._claiming = Claiming(queue, upkeep, self.worker_id, list(handlers))
         self._running: dict[int, Running] = {}
@@ -188,10 +192,12 @@ class Worker:
         job = entry.lease.job
         facts = {"task_id": job.id, "task_type": job.task_type, "source": job.source, "attempt": job.attempts}
         self._log.info("data_job.started", worker=self.worker_id, **facts)
+        self._tell(job.id, "started", f"attempt {job.attempts} of {job.max_attempts}, by {self.worker_id}")
         outcome = await entry.handle(self._handlers[job.task_type])
         status = await self._write_end(entry.lease, outcome)
         code, error = outcome.error or (None, None)
         self._log.info("data_job.completed", status=status, code=code, error=error, **facts)
+        self._tell(job.id, *end_line(job, status, outcome))
 
     async def _write_end(self, lease: Lease, outcome: Outcome) -> str:
         """Again while the database is away; the status, or why none was written."""

@@ -4,13 +4,15 @@ Everything waits with a bound, `aclose()` may be called twice, and only `wiring.
 """
 
 from planetwire.ports.access import Holder, Limit, Limits, LoginCodes, Session, Sessions, TokenBook
+from planetwire.ports.audit import AuditLog, JobLog
 from planetwire.ports.changes import Cache, ChangeLog, DataChangeBus, LayerRegistry
 from planetwire.ports.common import Clock, Wakeup
 from planetwire.ports.facts import BodyStore, Collector, FactStore, Feed, ObjectStore, PatchSink, SourceStore
-from planetwire.ports.jobs import JobBoard, JobQueue, JobTx, JobUpkeep, ScheduleBook
+from planetwire.ports.jobs import JobBoard, JobDesk, JobQueue, JobTx, JobUpkeep, ScheduleBook
 from planetwire.ports.streams import EventLog, FrameSink, LiveStream, ObservationStore, Subscription
 
 __all__ = [
+    "AuditLog",
     "BodyStore",
     "Cache",
     "ChangeLog",
@@ -23,6 +25,8 @@ __all__ = [
     "FrameSink",
     "Holder",
     "JobBoard",
+    "JobDesk",
+    "JobLog",
     "JobQueue",
     "JobTx",
     "JobUpkeep",

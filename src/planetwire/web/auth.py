@@ -103,6 +103,11 @@ class Guard:
         if key is not None:
             await self.sessions.end(key)
 
+    async def holder_of(self, cookie: str | None, address: str) -> Actor | None:
+        """Whose session it is, None when there is none. Raises BackendError."""
+        found = await self._of_session(cookie)
+        return Actor(*found, address) if found is not None else None
+
     async def _of_session(self, cookie: str | None) -> tuple[str, Role] | None:
         key = session_key(self.session_key, cookie)
         session = await self.sessions.find(key) if key is not None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -23,10 +24,15 @@ DETAIL_MAX = 1_000  # characters
 _CODES = {400: "bad_json", 404: "not_found", 405: "method_not_allowed", 401: "unauthorised", 403: "forbidden"}
 
 
-def problem(status: int, code: str, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """One problem document. A detail may quote what was sent, which need not be fit to be sent back."""
+def problem(
+    status: int, code: str, detail: str, headers: dict[str, str] | None = None, told: Mapping[str, object] | None = None
+) -> JSONResponse:
+    """One problem document; `told`: further members. A detail may quote what was sent, which need not be fit to be sent
+    back.
+    """
     title, detail = code.replace("_", " "), printable(detail, DETAIL_MAX)
-    body = {"type": "about:blank", "status": status, "code": code, "title": title, "detail": detail}
+    ours = {"type": "about:blank", "status": status, "code": code, "title": title, "detail": detail}
+    body = dict(told or {}) | ours
     return JSONResponse(body, status, headers, MEDIA_TYPE)
 
 
@@ -38,7 +44,7 @@ def of_error(error: PlanetwireError, path: str) -> JSONResponse:
         log.error("web.request.failed", path=path, code=error.code, error=error.message)
     if error.status == 401:
         headers = {"WWW-Authenticate": "Bearer"}
-    return problem(error.status, error.code, error.message, headers)
+    return problem(error.status, error.code, error.message, headers, error.told)
 
 
 async def _ours(request: Request, error: Exception) -> JSONResponse:

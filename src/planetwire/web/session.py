@@ -7,6 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from planetwire.errors import BackendError, InputError
 from planetwire.model import Actor
+from planetwire.web.audit import Notes
 from planetwire.web.auth import COOKIE, SESSION_S, Guard, TooMany
 from planetwire.web.openapi import answers
 
@@ -19,7 +20,7 @@ class SignIn(BaseModel):
     token: str | None = Field(None, max_length=200)
 
 
-def router(guard: Guard, *, halves: list[str], simulated: bool, version: str) -> APIRouter:
+def router(guard: Guard, notes: Notes, *, halves: list[str], simulated: bool, version: str) -> APIRouter:
     """Routes under /api/v1/session."""
     routes = APIRouter(prefix="/api/v1/session", tags=["session"])
 
@@ -41,7 +42,15 @@ def router(guard: Guard, *, halves: list[str], simulated: bool, version: str) ->
         """Exchange a code or token for a cookie."""
         if (body.code is None) == (body.token is None):
             raise InputError("give either code or token")
-        cookie = await guard.sign_in(code=body.code, token=body.token, address=guard.caller(request).address)
+        address = guard.caller(request).address
+        try:
+            cookie = await guard.sign_in(code=body.code, token=body.token, address=address)
+        except InputError as error:
+            await notes.refused(address, error.code)
+            raise
+        actor = await guard.holder_of(cookie, address)
+        if actor is not None:
+            await notes.note(actor, "session.opened", proof="code" if body.code is not None else "token")
         response = Response(status_code=204)
         secure = request.scope["scheme"] == "https"
         response.set_cookie(
@@ -52,11 +61,16 @@ def router(guard: Guard, *, halves: list[str], simulated: bool, version: str) ->
     @routes.delete("", status_code=204)
     async def sign_out(request: Request, all: bool = False) -> Response:
         """End this session; with `all` every session of everybody, which needs the role admin."""
+        cookie = request.cookies.get(COOKIE)
         if all:
-            await guard.admin(request)
+            actor: Actor | None = await guard.admin(request)
             await guard.sessions.end_all()
         else:
-            await guard.sign_out(request.cookies.get(COOKIE))
+            actor = await guard.holder_of(cookie, guard.caller(request).address)
+            await guard.sign_out(cookie)
+        if actor is not None:
+            details = {"sessions": "all"} if all else {}
+            await notes.note(actor, "session.ended", source=None, **details)
         response = Response(status_code=204)
         response.delete_cookie(COOKIE, path="/")
         return response
