@@ -128,9 +128,9 @@ def test_a_body_of_more_records_than_any_feed_has_is_refused_while_it_is_read() 
 @pytest.mark.parametrize("line", [b"x\n", b"<b>"])
 def test_a_body_of_nothing_but_lines_is_refused_while_it_is_read(line: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "MAX_LINES", 1_000)
-    for head in (b"", b"NORAD_CAT_ID,A\n", b"OBJECT_NAME = X\n"):
+    for start in (b"bulletin\n" + line, b"NORAD_CAT_ID,A\n", b"OBJECT_NAME = X\n"):
         with pytest.raises(FeedError, match="more than 1000 lines"):
-            CelestrakGp().parse(head + (line if not head else b"1,2,3\n") * 2_000, AT)
+            CelestrakGp().parse(start + (line if line in start else b"1,2,3\n") * 2_000, AT)
 
 
 TEXT = b"x" * (4 * 1024 * 1024)
