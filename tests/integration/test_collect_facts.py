@@ -229,5 +229,5 @@ async def test_a_quake_that_changed_its_id_is_one_row(house: Callable[..., House
 
 
 async def _body(one: House) -> bytes:
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         return (await client.get(f"{one.server.url}{GP}?GROUP=active&FORMAT=json")).content

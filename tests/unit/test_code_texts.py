@@ -15,10 +15,13 @@ NOT_FOR_PAGES = {
     "already_running",
     "bad_cursor",
     "bad_json",
+    "bad_key",
+    "bad_lines",
     "bad_message",
     "bad_name",
     "bad_patch",
     "bad_replay_limit",
+    "bad_time",
     "bus_failed",
     "heart_stopped",
     "invalid_obs_time",
@@ -34,8 +37,10 @@ NOT_FOR_PAGES = {
     "no_acceptable_encoding",
     "no_observation",
     "no_patches",
+    "no_record",
     "not_acceptable",
     "obs_time_out_of_range",
+    "out_of_range",
     "port_in_use",
     "replay_window_exceeded",
     "schema_behind",
@@ -50,7 +55,17 @@ NOT_FOR_PAGES = {
     "unknown_topic",
 }
 # The ledger's own verdicts, written by SQL, and the feeds' outcomes, which are an enumeration.
-ELSEWHERE = {"deadline_exceeded", "worker_lost", "auth_refused", "bad_body", "truncated", "transient", "not_found"}
+ELSEWHERE = {
+    "deadline_exceeded",
+    "incomplete_body",
+    "mostly_rejected",
+    "worker_lost",
+    "auth_refused",
+    "bad_body",
+    "truncated",
+    "transient",
+    "not_found",
+}
 
 
 def _codes(tree: ast.AST) -> Iterator[str]:

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from bodies import AT, RECORD, TLE, as_csv, as_kvn, as_xml
-from planetwire.collect import feed_usgs
+from planetwire.collect import feed_usgs, lines
 from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.feed_metar import AwcMetar
 from planetwire.collect.feed_usgs import UsgsQuakes
@@ -123,6 +123,14 @@ def test_a_body_of_more_records_than_any_feed_has_is_refused_while_it_is_read() 
         with pytest.raises(FeedError, match=f"more than {MAX_RECORDS}") as caught:
             CelestrakGp().parse(body, AT)
         assert caught.value.code == "bad_body"
+
+
+@pytest.mark.parametrize("line", [b"x\n", b"<b>"])
+def test_a_body_of_nothing_but_lines_is_refused_while_it_is_read(line: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lines, "MAX_LINES", 1_000)
+    for start in (b"bulletin\n" + line, b"NORAD_CAT_ID,A\n", b"OBJECT_NAME = X\n"):
+        with pytest.raises(FeedError, match="more than 1000 lines"):
+            CelestrakGp().parse(start + (line if line in start else b"1,2,3\n") * 2_000, AT)
 
 
 TEXT = b"x" * (4 * 1024 * 1024)

@@ -7,16 +7,25 @@ import re
 from collections.abc import Iterator, Sequence
 
 from planetwire.collect.records import MAX_RECORD_BYTES, Broken
+from planetwire.errors import FeedError
 
+MAX_LINES = 2_500_000  # as many records as a body may have, in the format with the most lines
 _LINE = re.compile(rb"[^\r\n]+")
 
 
 def lines_of(body: bytes) -> Iterator[tuple[int, int]]:
-    """First byte of each line and the one after its last, without the line end."""
-    for match in _LINE.finditer(body):
+    """First byte of each line and the one after its last, without the line end. FeedError beyond `MAX_LINES`."""
+    for count, match in enumerate(_LINE.finditer(body)):
+        check_lines(count)
         start, end = match.span()
         if not body[start : min(end, start + MAX_RECORD_BYTES)].isspace():
             yield start, end
+
+
+def check_lines(count: int) -> None:
+    """Raises FeedError `bad_body` beyond `MAX_LINES`."""
+    if count > MAX_LINES:
+        raise FeedError(f"more than {MAX_LINES} lines in one body", code="bad_body")
 
 
 def text_of(raw: bytes) -> str:

@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from planetwire.collect.lines import check_lines
 from planetwire.collect.omm import BadRecord, epoch_text
 from planetwire.collect.records import Records
 
@@ -123,7 +124,8 @@ def tle_records(body: bytes, notes: Counter[str]) -> Records:
     """
     reader = _Reader(Records(body, made=lambda place: _set_of(place, notes)), notes)
     line, end = "", 0
-    for match in _PIECE.finditer(body):
+    for count, match in enumerate(_PIECE.finditer(body)):
+        check_lines(count)
         start, end = match.span(1)
         line = body[start : min(end, start + 4 * MAX_LINE_CHARS)].decode("utf-8", "replace")[:MAX_LINE_CHARS].rstrip()
         if line.strip():

@@ -55,7 +55,7 @@ class ByHand:
                 await backoff.pause()
                 continue
             except Exception as error:  # nobody else may stop for a fact that we did not think of
-                log.exception("facts.by_hand.failed", error=repr(error)[:ERROR_CHARS])
+                log.exception("facts.by_hand.crashed", error=repr(error)[:ERROR_CHARS])
                 await backoff.pause()
                 continue
             await self._wakeup.wait(LOOK_S)

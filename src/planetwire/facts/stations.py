@@ -92,7 +92,7 @@ class StationBridge:
                 await backoff.pause()
                 continue
             except Exception as error:  # the process takes observations: it must not end for a fact of the globe
-                log.exception("facts.stations.failed", error=repr(error)[:ERROR_CHARS])
+                log.exception("facts.stations.crashed", error=repr(error)[:ERROR_CHARS])
                 await backoff.pause()
                 continue
             await self._wait()
