@@ -146,7 +146,7 @@ async def test_a_line_after_the_body_is_nobodys(served: Served) -> None:
     raw = await served.open()
     await raw.send(get("/api/slow", "Transfer-Encoding: chunked"))
     await served.entered.wait()
-    await raw.send(b"0\r\nx-forwarded-for: 192.0.2.7\r\n\r\n")
+    await raw.send(b"0\r\nx-forwarded-for: 192.0.2.7\r\nx: y\r\n\r\n")
     (connection,) = served.server.server_state.connections
     await eventually(lambda: not connection._in_body, "the request is complete")  # type: ignore[union-attr]
     assert b"x-forwarded-for" not in dict(connection.cycle.scope["headers"])

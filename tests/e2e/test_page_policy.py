@@ -15,6 +15,7 @@ from fix_installation import NO_FEEDS, Installation, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 
+LIVE = "() => window.__planetwire?.terminal?.connection === 'live'"
 WATCH = """() => {
     window.refused = [];
     document.addEventListener('securitypolicyviolation', (event) =>
@@ -40,7 +41,7 @@ def outcome(browser: Browser, made: Installation, scheme: str, host: str) -> tup
     page.add_init_script(f"({WATCH})()")
     port = made.url.rpartition(":")[2]
     page.goto(f"{scheme}://{host}:{port}/terminal")
-    wait_for(lambda: page.evaluate("() => document.querySelectorAll('canvas').length > 0"), within_s=60, what="charts")
+    wait_for(lambda: page.evaluate(LIVE), within_s=60, what="a live page")
     sockets = scheme.replace("http", "ws")
     own = page.evaluate("() => window.refused")
     same = page.evaluate(TRY, [f"{sockets}://{host}:{port}/ws"])

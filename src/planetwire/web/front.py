@@ -129,8 +129,8 @@ class Front:
     def opened(self, who: Waiting, descriptor: int) -> bool:
         """Take a connection in; False: only for health, since nothing that could be closed stands before the reserve.
 
-        The kernel gives out the lowest free number: with this one all below it are taken, so the others are counted
-        for nothing.
+        The kernel gives out the lowest free number: with this one all below it are taken, which says how many others
+        there are.
         """
         self.wait(who, Wait.HEAD)
         self._open += 1
