@@ -290,6 +290,13 @@ async def test_processes_count_together_and_take_each_others_codes(
     assert not await one.codes.take("code")
 
 
+async def test_what_others_refused_takes_nothing_from_all(link_to: Callable[..., RedisLink], tmp_path: Path) -> None:
+    one, other = in_redis(link_to(), tmp_path / "1"), in_redis(link_to(), tmp_path / "2")
+    assert await one.taken("a", 1, cost=8) == 1
+    assert await other.taken("a", 3, cost=3) == 0
+    assert await other.taken("a", 3, cost=1) == 2
+
+
 async def test_processes_see_and_end_each_others_sessions(link_to: Callable[..., RedisLink], tmp_path: Path) -> None:
     """S13."""
     one, other = in_redis(link_to(), tmp_path / "1"), in_redis(link_to(), tmp_path / "2")
