@@ -24,7 +24,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST_MS, _LATEST_MS = -2_208_988_800_000.0, 4_102_444_800_000.0  # 1900 … 2100
 _SECONDS_UNTIL = 4_102_444_800.0  # as milliseconds a day of the first weeks of 1970
 MAX_QUAKES = 50_000  # the provider gives 20,000 at most
-MAX_BODY_BYTES = 32 * 1024 * 1024  # all of a month has 10 MB
 MAX_IDS = 50
 MAX_ID_CHARS = 64
 MAX_TEXT_CHARS = 500
@@ -59,7 +58,7 @@ class UsgsQuakes:
     interval_s = 60.0
     floor_s = 60.0
     sweeps = False
-    rules = FetchRules(first_bytes=b"{", limit_bytes=MAX_BODY_BYTES)
+    rules = FetchRules(first_bytes=b"{")
 
     def parse(self, body: bytes, at: datetime) -> Parsed:
         """Quakes of one GeoJSON body; `at` is not needed, times are absolute."""
