@@ -124,7 +124,8 @@ async def open_web(
         readiness = health.Readiness(web.checks)
         diagnosis = Diagnostics(pool, readiness.look, secrets.admin_token, own_trust(settings.tls_cert))
         web.routers.append(health.router(readiness, names, diagnosis, guard, scheme_of(settings)))
-        web.app = web_app.create(web.routers, __version__, public_reads=settings.public_reads)
+        rights = {"public_reads": settings.public_reads, "public_diagnostics": settings.diagnostics_are_public}
+        web.app = web_app.create(web.routers, __version__, **rights)
         web.app.add_middleware(BehindProxies, proxies=guard.proxies)
         yield web
 

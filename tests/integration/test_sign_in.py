@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -211,7 +212,10 @@ async def test_strangers_do_not_see_how_a_source_failed(tmp_path: Path) -> None:
 
 
 def tokens(folder: Path, *arguments: str) -> Any:
-    return CliRunner().invoke(command, ["tokens", *arguments], env={"PLANETWIRE_DATA_DIR": str(folder)})
+    """As typed; in a thread, since commands have an event loop of their own."""
+    environment = {"PLANETWIRE_DATA_DIR": str(folder)}
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(CliRunner().invoke, command, ["tokens", *arguments], env=environment).result(60)
 
 
 async def test_a_token_with_a_name_works_at_once_and_ends_at_once(tmp_path: Path, http: httpx.AsyncClient) -> None:
@@ -227,6 +231,12 @@ async def test_a_token_with_a_name_works_at_once_and_ends_at_once(tmp_path: Path
     assert tokens(tmp_path, "add", "wall-display").exit_code == 1
     assert tokens(tmp_path, "rm", "wall-display").exit_code == 0
     assert tokens(tmp_path, "rm", "wall-display").exit_code == 1
+    acts = [orjson.loads(line) for file in (tmp_path / "audit").iterdir() for line in file.read_bytes().splitlines()]
+    assert [(act["what"], act["details"]) for act in acts] == [
+        ("token.added", {"name": "wall-display", "role": "operator"}),
+        ("session.opened", {"proof": "token"}),
+        ("token.removed", {"name": "wall-display"}),
+    ]
     assert await who(http, bearer(token)) == (None, None)
     assert await who(http, mine) == (None, None)
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from planetwire.model import Role
-from planetwire.supervise.command import AsJson, opened
+from planetwire.supervise.command import AsJson, opened, say
 
 tokens = typer.Typer(help="Tokens with a name and a role, of people and programs.", no_args_is_help=True)
 
@@ -25,12 +25,18 @@ def add(
 ) -> None:
     """Make a token and print it: it is shown once and kept as a hash."""
     from planetwire.commanding import token_book
+    from planetwire.supervise import audit_cli
     from planetwire.web.holders import fingerprint
 
     with opened("tokens") as settings:
-        token = secrets.token_urlsafe(TOKEN_BYTES)
-        token_book(settings).add(name, role, fingerprint(token))
-        typer.echo(json.dumps({"name": name, "role": role.value, "token": token}) if as_json else token)
+        token, book = secrets.token_urlsafe(TOKEN_BYTES), token_book(settings)
+        book.add(name, role, fingerprint(token))
+        try:
+            audit_cli.note(settings, "token.added", name=name, role=role.value)
+        except BaseException:  # no token of which nobody knows who made it
+            book.remove(name)
+            raise
+        say(json.dumps({"name": name, "role": role.value, "token": token}) if as_json else token)
 
 
 @tokens.command("ls")
@@ -44,18 +50,22 @@ def ls(as_json: AsJson = False) -> None:
             for record in token_book(settings).records()
         ]
         if as_json:
-            typer.echo(json.dumps(records, indent=2))
+            say(json.dumps(records, indent=2))
             return
         width = max((len(str(record["name"])) for record in records), default=0)
         lines = [f"{record['name']:<{width}}  {record['role']:<8}  {record['created_at']}" for record in records]
-        typer.echo("\n".join(lines) or "no token has a name")
+        say("\n".join(lines) or "no token has a name")
 
 
 @tokens.command("rm")
 def rm(name: Name) -> None:
     """Take a token back: it opens nothing any more, and its sessions end."""
     from planetwire.commanding import token_book
+    from planetwire.supervise import audit_cli
 
     with opened("tokens") as settings:
-        token_book(settings).remove(name)
-        typer.echo(f"removed {name}")
+        book = token_book(settings)
+        if any(record["name"] == name for record in book.records()):
+            audit_cli.note(settings, "token.removed", name=name)
+        book.remove(name)
+        say(f"removed {name}")

@@ -13,7 +13,9 @@ from planetwire.web.legible import Legible
 from planetwire.web.security import ContentPolicy
 
 
-def create(routers: Sequence[APIRouter], version: str, *, public_reads: bool = True) -> FastAPI:
+def create(
+    routers: Sequence[APIRouter], version: str, *, public_reads: bool = True, public_diagnostics: bool = True
+) -> FastAPI:
     """The application. The page answers whatever no router before it takes."""
     app = FastAPI(
         title="Planetwire",
@@ -28,7 +30,8 @@ def create(routers: Sequence[APIRouter], version: str, *, public_reads: bool = T
     problems.install(app)
     for router in routers:
         app.include_router(router)
-    app.openapi = cache(lambda: openapi.describe(app, public_reads=public_reads))  # type: ignore[method-assign]
+    rights = {"public_reads": public_reads, "public_diagnostics": public_diagnostics}
+    app.openapi = cache(lambda: openapi.describe(app, **rights))  # type: ignore[method-assign]
     app.include_router(docs_page.router(app.openapi))
     app.include_router(spa.router())
     return app

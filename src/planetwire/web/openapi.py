@@ -64,7 +64,7 @@ def problem(status: int) -> Json:
     return {"description": WHY[status], "content": content}
 
 
-def describe(app: FastAPI, *, public_reads: bool) -> Json:
+def describe(app: FastAPI, *, public_reads: bool, public_diagnostics: bool = True) -> Json:
     """The document, OpenAPI 3.1."""
     document: Json = get_openapi(title=app.title, version=app.version, description=ABOUT, routes=app.routes)
     components = document.setdefault("components", {})
@@ -74,7 +74,8 @@ def describe(app: FastAPI, *, public_reads: bool) -> Json:
     schemas["Problem"] = PROBLEM
     components["securitySchemes"] = SCHEMES
     for path, method, rights in _rights(app):
-        _complete(document["paths"][path][method], path, rights, public_reads=public_reads)
+        operation = document["paths"][path][method]
+        _complete(operation, path, rights, public_reads=public_reads, public_diagnostics=public_diagnostics)
     return document
 
 
@@ -92,16 +93,17 @@ def _calls(dependant: Any) -> Iterator[str]:
         yield from _calls(inner)
 
 
-def _complete(operation: Json, path: str, rights: set[str], *, public_reads: bool) -> None:
+def _complete(operation: Json, path: str, rights: set[str], *, public_reads: bool, public_diagnostics: bool) -> None:
     responses = operation["responses"]
     responses.pop("422", None)
     wanted = {400}
-    if "security" in operation or rights & {"operator", "admin"}:
+    if "security" in operation or rights & {"viewer", "operator", "admin"}:
         operation.setdefault("security", SIGNED_IN)
         wanted |= {401, 403, 429}
-    elif "reader" in rights:
-        operation["security"] = [ANYBODY, *SIGNED_IN] if public_reads else SIGNED_IN
-        wanted |= set() if public_reads else {401, 429}
+    elif rights & {"reader", "diagnostics"}:
+        is_open = public_reads and (public_diagnostics or "diagnostics" not in rights)
+        operation["security"] = [ANYBODY, *SIGNED_IN] if is_open else SIGNED_IN
+        wanted |= set() if is_open else {401, 403, 429}
     if "{" in path:
         wanted.add(404)
     if "requestBody" in operation:
