@@ -70,8 +70,13 @@ export function ClearDialog(props: { source: string; job?: number; onYes: () => 
     dialog.current?.showModal();
   }, []);
 
-  const yes = () => {
+  // A browser that is busy tells of the closing a frame later: whoever opens again at once must not wait for that.
+  const close = () => {
     dialog.current?.close();
+    onClose();
+  };
+  const yes = () => {
+    close();
     onYes();
   };
   return (
@@ -81,6 +86,10 @@ export function ClearDialog(props: { source: string; job?: number; onYes: () => 
       role="alertdialog"
       aria-labelledby={titleId}
       aria-describedby={aboutId}
+      onCancel={(event) => {
+        event.preventDefault();
+        close();
+      }}
       onClose={onClose}
     >
       <div className="dialog__body">
@@ -91,7 +100,7 @@ export function ClearDialog(props: { source: string; job?: number; onYes: () => 
           <p className="dim">{t("clear.final")}</p>
         </div>
         <div className="dialog__actions">
-          <button type="button" className="button button--quiet" onClick={() => dialog.current?.close()}>
+          <button type="button" className="button button--quiet" onClick={close}>
             {t("sources.confirm_no")}
           </button>
           <button type="button" className="button button--danger" disabled={!known} onClick={yes}>

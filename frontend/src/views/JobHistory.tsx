@@ -36,7 +36,8 @@ function follow(read: () => Promise<void>, active: boolean): () => void {
 function useNotes(job: JobRow, open: boolean): Read {
   const { earth } = useEarthAccess();
   const [read, setRead] = useState<Read>({ notes: null, failed: null });
-  const { id, status } = job;
+  const { id, status, retried_as } = job;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: that it was run again is news, too.
   useEffect(() => {
     if (!open) return;
     let over = false;
@@ -53,7 +54,7 @@ function useNotes(job: JobRow, open: boolean): Read {
       over = true;
       stop();
     };
-  }, [earth, id, status, open]);
+  }, [earth, id, status, retried_as, open]);
   return read;
 }
 
