@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 ENDS = b"\r\n\r\n"
-HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-COMMON = b"Host: x\r\nAuthorization: Bearer ingest-token\r\nContent-Type: application/json\r\n"
+HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+COMMON = b"Host: localhost\r\nAuthorization: Bearer ingest-token\r\nContent-Type: application/json\r\n"
 LENGTH = b"Content-Length: 2\r\n"
 
 # Name → what follows the request line and `COMMON`.

@@ -120,7 +120,7 @@ async def test_the_same_without_fault_is_answered_and_so_is_what_follows(carrier
 
 
 def get(path: str, *lines: str) -> bytes:
-    return "\r\n".join([f"GET {path} HTTP/1.1", "Host: x", *lines]).encode() + b"\r\n\r\n"
+    return "\r\n".join([f"GET {path} HTTP/1.1", "Host: localhost", *lines]).encode() + b"\r\n\r\n"
 
 
 async def test_a_stream_asked_for_behind_other_requests_comes_after_their_answers(carriers: Carriers) -> None:

@@ -138,9 +138,13 @@ class BoundedProtocol(HttpToolsProtocol):
                 self.handle_websocket_upgrade()
             return False
         except httptools.HttpParserError:
-            if not self._deaf:
+            if self._may_still_refuse():
                 self.refuse(Refusal(400, "bad_request", "not a request of HTTP/1.1"))
         return True
+
+    def _may_still_refuse(self) -> bool:
+        """Whether nothing was said yet that a refusal would contradict."""
+        return not self._deaf
 
     def _ignore(self, count: int) -> None:
         """Only a refused client is counted: it has seconds to read why, and need not send on meanwhile."""

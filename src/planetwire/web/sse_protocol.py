@@ -112,6 +112,15 @@ class EventsProtocol(PushProtocol):
         self.tasks.add(self._task)
         self._task.add_done_callback(self.tasks.discard)
 
+    def _may_still_refuse(self) -> bool:
+        """Also what came with a request for the stream and is no HTTP, while the stream has not begun."""
+        if self._taken and self._stream is None and self._task is not None:
+            self._task.cancel()
+            self._task = None
+            self._taken = False
+            return True
+        return super()._may_still_refuse()
+
     # --- answer
 
     async def _open(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
