@@ -30,5 +30,6 @@ def server_config(app: Any, protocol: Any, context: ssl.SSLContext | None = None
         ws_per_message_deflate=False,  # a compression context a connection costs more than it saves
         timeout_graceful_shutdown=SHUTDOWN_S,
         server_header=False,
+        proxy_headers=False,  # `BehindProxies` does it, for every carrier alike
         headers=list(ALWAYS),
     )
