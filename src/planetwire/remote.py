@@ -5,6 +5,8 @@ Whatever text a header or an address holds, these give a value of bounded size o
 
 from __future__ import annotations
 
+import os
+import ssl
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -17,11 +19,11 @@ HEADER_CHARS_MAX = 512  # of a value that is read or kept; what is longer counts
 DATE_CHARS_MAX = 64
 DIGITS_MAX = 15
 HOST_CHARS_MAX = 80
+CAUSES_MAX = 10  # looked through behind an error
 RETRY_AFTER_MAX_S = 86_400.0
 _RETRY_AFTER = ("retry-after", "x-rate-limit-retry-after-seconds")
 _WORDS: tuple[tuple[type[httpx.HTTPError], str], ...] = (
     (httpx.TimeoutException, "no answer in time"),
-    (httpx.ConnectError, "no connection"),
     (httpx.RemoteProtocolError, "the answer broke off or is no HTTP"),
     (httpx.ProxyError, "the proxy refused"),
     (httpx.NetworkError, "the connection broke"),
@@ -44,7 +46,25 @@ def host_of(address: str) -> str:
 
 def in_our_words(error: httpx.HTTPError) -> str:
     """Why a request failed. The library's own texts may quote what the other side sent."""
+    if isinstance(error, httpx.ConnectError):
+        return why_unreachable(error)
     return next((words for kind, words in _WORDS if isinstance(error, kind)), "the request failed")
+
+
+def why_unreachable(error: BaseException) -> str:
+    """The system's own word for it, or that of our certificate check."""
+    cause: BaseException | None = error
+    for _ in range(CAUSES_MAX):
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return f"its certificate is not accepted: {cause.verify_message}"
+        if isinstance(cause, ssl.SSLError):
+            return "no TLS connection"
+        if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
+            return os.strerror(cause.errno)
+        if cause is None:
+            break
+        cause = cause.__cause__ or cause.__context__
+    return "no connection"
 
 
 def no_cookies() -> CookieJar:

@@ -7,9 +7,7 @@ answers is marked as foreign.
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -22,7 +20,7 @@ from planetwire.collect.credential import Access, spellings, told, with_paramete
 from planetwire.collect.http_connect import NO_SUCH_HOST, Connections, Gate, Overheard
 from planetwire.collect.unpack import Unpacker
 from planetwire.errors import FeedError
-from planetwire.remote import HEADER_CHARS_MAX, host_of, whole_number
+from planetwire.remote import HEADER_CHARS_MAX, host_of, whole_number, why_unreachable
 
 READ_S = 30.0  # between two pieces of an answer, and to connect
 MAX_REDIRECTS = 5
@@ -215,17 +213,7 @@ def _refuse(message: str, code: str) -> NoReturn:
 
 
 def _why(error: httpcore.NetworkError) -> str:
-    """The system's own word for it, or that of our certificate check."""
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            return f"its certificate is not accepted: {cause.verify_message}"
-        if isinstance(cause, ssl.SSLError):
-            return "no TLS connection"
-        if isinstance(cause, OSError) and cause.errno is not None and cause.errno > 0:
-            return os.strerror(cause.errno)
-        cause = cause.__cause__ or cause.__context__
-    return str(error) if str(error) == NO_SUCH_HOST else "no connection"
+    return NO_SUCH_HOST if str(error) == NO_SUCH_HOST else why_unreachable(error)
 
 
 def _headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
