@@ -1,4 +1,6 @@
-"""Refuses to build a wheel without the front end: such a wheel would install, start, and show an empty page."""
+"""Refuses to build a wheel without the front end, or with one that was not packed: it would install, start, and show an
+empty page, or send every browser four times the bytes.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 INDEX = Path("src/planetwire/web/static/index.html")
+PACKED = (".br", ".gz")
 
 
 class FrontEndIncluded(BuildHookInterface):  # type: ignore[type-arg]
@@ -15,5 +18,12 @@ class FrontEndIncluded(BuildHookInterface):  # type: ignore[type-arg]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """`version` is "editable" for a development install, which may build the front end later."""
-        if version != "editable" and not (Path(self.root) / INDEX).exists():
+        if version == "editable":
+            return
+        index = Path(self.root) / INDEX
+        if not index.exists():
             raise RuntimeError(f"{INDEX} is missing: run `make setup` before building a wheel")
+        for script in (index.parent / "assets").glob("*.js"):
+            for suffix in PACKED:
+                if not script.with_name(script.name + suffix).exists():
+                    raise RuntimeError(f"{script.name}{suffix} is missing: build the front end with `npm run build`")

@@ -4,9 +4,13 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import react from "@vitejs/plugin-react";
 import { defineConfig, type Plugin } from "vite";
+import { precompress } from "./precompress.ts";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const engine = join(here, "node_modules/@cesium/engine");
+const { version } = JSON.parse(readFileSync(join(engine, "package.json"), "utf8")) as { version: string };
+/** Where its workers lie: named after the version, so that browsers may keep them for ever. */
+const cesiumBase = `assets/cesium-${version}/`;
 const outDir = resolve(here, "../src/planetwire/web/static");
 const backend = process.env.PLANETWIRE_DEV_BACKEND ?? "http://127.0.0.1:8000";
 
@@ -39,7 +43,7 @@ function cesiumFiles(): Plugin {
   return {
     name: "planetwire-cesium-files",
     configureServer(server) {
-      server.middlewares.use("/cesium/Workers", async (request, response, next) => {
+      server.middlewares.use(`/${cesiumBase}Workers`, async (request, response, next) => {
         const name = (request.url ?? "/").slice(1).split("?")[0] ?? "";
         if (!names.includes(name)) return next();
         response.setHeader("Content-Type", "text/javascript");
@@ -47,7 +51,7 @@ function cesiumFiles(): Plugin {
       });
     },
     async writeBundle() {
-      const target = join(outDir, "cesium/Workers");
+      const target = join(outDir, cesiumBase, "Workers");
       await mkdir(target, { recursive: true });
       await Promise.all(names.map((name) => copyFile(join(engine, "Build/Workers", name), join(target, name))));
     },
@@ -56,8 +60,8 @@ function cesiumFiles(): Plugin {
 
 export default defineConfig({
   base: "/",
-  plugins: [react(), cesiumFiles()],
-  define: { CESIUM_BASE_URL: JSON.stringify("/cesium/") },
+  plugins: [react(), cesiumFiles(), precompress(outDir)],
+  define: { CESIUM_BASE_URL: JSON.stringify(`/${cesiumBase}`) },
   worker: { format: "es", rolldownOptions: { external: UNUSED_RUNTIMES } },
   build: {
     outDir,

@@ -20,6 +20,7 @@ pytest_plugins = [
     "fix_observations",
     "fix_pgbouncer",
     "fix_postgres",
+    "fix_proxies",
     "fix_roles",
     "fix_valkey",
 ]

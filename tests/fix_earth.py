@@ -20,9 +20,10 @@ from planetwire.model import Json
 from planetwire.postgres import Pool
 from planetwire.settings import Settings
 from planetwire.supervise import doctor
+from planetwire.web.server import server_config
 from planetwire.wiring import Secrets
 
-TOKEN, INGEST = "admin-token-of-the-test", "ingest-token-of-the-test"
+TOKEN, INGEST = "admin-token-of-the-tests", "ingest-token-of-the-tests"
 SECRETS = Secrets(TOKEN, INGEST, b"key")
 
 
@@ -76,10 +77,7 @@ async def running_earth(dsn: str, pool: Pool, data_dir: Path, **more: Any) -> As
         port = sock.getsockname()[1]
         settings = Settings(database_url=dsn, data_dir=data_dir, port=port, admin_token=TOKEN, **more)  # type: ignore[arg-type]
         async with serving.open_web(settings, dsn, SECRETS, login_code=None) as web:
-            config = uvicorn.Config(
-                web.app, http=web.protocol, lifespan="off", log_level="warning", ws="websockets-sansio"
-            )
-            server = uvicorn.Server(config)
+            server = uvicorn.Server(server_config(web.app, web.protocol))
             server.capture_signals = _no_signals  # type: ignore[method-assign,assignment]
             made = Earth(settings, web, pool, f"http://127.0.0.1:{port}")
             made.tasks = {name: asyncio.ensure_future(run()) for name, run in web.loops.items()}

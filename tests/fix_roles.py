@@ -71,9 +71,9 @@ async def start(tmp_path: Path, pg_dsn: str, feed_environment: dict[str, str]) -
     }
     started: list[Role] = []
 
-    async def begin(*command: str) -> Role:
+    async def begin(*command: str, **own: str) -> Role:
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "planetwire", *command, env=environment, stderr=asyncio.subprocess.PIPE
+            sys.executable, "-m", "planetwire", *command, env=environment | own, stderr=asyncio.subprocess.PIPE
         )
         started.append(Role(command[0], process))
         return started[-1]

@@ -9,12 +9,13 @@ from typing import Any
 import asyncpg
 
 from planetwire.jobs.jobs_postgres import PostgresJobQueue
-from planetwire.model import Fact, JobRequest, JobStatus, Lease, TaskType
+from planetwire.model import Actor, Fact, JobRequest, JobStatus, Lease, Role, TaskType
 from planetwire.postgres import Pool
 from planetwire.settings import JobSettings
 
 ALL_TYPES = [kind.value for kind in TaskType]
 WAIT_S = 20.0
+SOMEBODY = Actor("somebody", Role.ADMIN, "127.0.0.1")
 
 
 def queue_on(pool: Pool, *, lease_s: float = 30.0, few_sources: int = 0, **options: Any) -> PostgresJobQueue:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
 import orjson
 import uvicorn
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 
 from fakes import MemoryEventLog
 from planetwire.clock import SystemClock
@@ -77,6 +77,7 @@ class Live:
         self.sse = SseEndpoint(self.hub, resolve_city=resolve_city, **common)
         self.ws = SocketEndpoint(self.earth, self.tasks, **common)
         self.port = 0
+        self.connections: set[Any] = set()  # of any kind, as the server counts them
         self.stop: Callable[[], Awaitable[None]]
 
     def publish(self, *cities: str, **payload: Any) -> None:
@@ -98,9 +99,10 @@ async def live_server(
     clock: Clock | None = None,
     guard: Guard | None = None,
     protocol: dict[str, Any] | None = None,
+    routers: Sequence[APIRouter] = (),
     **settings: Any,
 ) -> AsyncIterator[Live]:
-    """`carrier` chooses who answers `/api/events`; `settings` are those of StreamSettings."""
+    """`carrier` chooses who answers `/api/events`; `settings` are those of StreamSettings; `routers` come last."""
     clock = clock or SystemClock()
     live = Live(clock, StreamSettings(**settings), guard or the_guard())
     app = FastAPI()
@@ -112,19 +114,23 @@ async def live_server(
     async def other() -> dict[str, str]:
         return {"answered": "by FastAPI"}
 
+    for router in routers:
+        app.include_router(router)
     http = make_protocol(live.sse, **(protocol or {})) if carrier == "protocol" else "httptools"
     config = uvicorn.Config(
         app, http=http, ws="websockets-sansio", lifespan="off", log_config=None, log_level="critical",
-        access_log=False, ws_per_message_deflate=False, timeout_graceful_shutdown=5,
+        access_log=False, ws_per_message_deflate=False, timeout_graceful_shutdown=5, proxy_headers=False,
     )  # fmt: skip
     server = uvicorn.Server(config)
     config.load()
     server.lifespan = config.lifespan_class(config)
-    listener = socket.socket()
+    # The protocol by its number: the standard loop leaves Nagle on where it is not said, and each answer waits 40 ms.
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     live.port = listener.getsockname()[1]
     await live.hub.start()
     await server.startup(sockets=[listener])
+    live.connections = server.server_state.connections
     loops = [asyncio.ensure_future(each.run()) for each in (live.hub, live.earth, live.sse, live.ws, live.tasks)]
     stopped = False
 

@@ -75,8 +75,9 @@ class WebProcess:
 class WebProcesses:
     """Starts web processes of the terminal half on one data dir."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, descriptors: int | None = None) -> None:
         self.data_dir = data_dir
+        self.limit = () if descriptors is None else ("sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh")
         self.started: list[WebProcess] = []
 
     async def begin(self, **settings: str) -> WebProcess:
@@ -85,7 +86,7 @@ class WebProcesses:
         own = {"data_dir": str(self.data_dir), "halves": "terminal", "port": "0", "log_format": "json", **settings}
         environment |= {f"PLANETWIRE_{name.upper()}": value for name, value in own.items()}
         process = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "planetwire", "web", env=environment, stderr=asyncio.subprocess.PIPE
+            *self.limit, sys.executable, "-m", "planetwire", "web", env=environment, stderr=asyncio.subprocess.PIPE
         )
         self.started.append(WebProcess(process))
         return self.started[-1]
@@ -115,8 +116,9 @@ class WebProcesses:
 
 
 @asynccontextmanager
-async def web_processes(data_dir: Path) -> AsyncIterator[WebProcesses]:
-    made = WebProcesses(data_dir)
+async def web_processes(data_dir: Path, descriptors: int | None = None) -> AsyncIterator[WebProcesses]:
+    """`descriptors`: what each of them may open."""
+    made = WebProcesses(data_dir, descriptors)
     try:
         yield made
     finally:

@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from planetwire.ports import Clock
 
+AFTER_FAILURES_S = (60.0, 120.0, 300.0, 900.0)  # before a feed that failed in passing is asked again; the last goes on
+
+
+def after_failures_s(failures: int) -> float:
+    """The pause after so many failures in a row, from 1."""
+    return AFTER_FAILURES_S[min(failures, len(AFTER_FAILURES_S)) - 1]
+
 
 class Backoff:
     """First `first_s`, doubling up to `most_s`."""

@@ -283,3 +283,9 @@ def by_icao(icao: str) -> City | None:
 @cache
 def _by_icao() -> dict[str, City]:
     return {city.icao: city for city in CITIES}
+
+
+def read_zones() -> None:
+    """Reads every city's zone. At a start: later there may be no descriptor left to open its file with."""
+    for city in CITIES:
+        _zone(city.timezone)

@@ -6,7 +6,6 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -15,11 +14,13 @@ from typing import Annotated, Any
 import typer
 
 from planetwire import __version__
+from planetwire.private import UMASK
 from planetwire.settings import flat
-from planetwire.supervise.command import AsJson
+from planetwire.supervise.command import AsJson, say
 from planetwire.supervise.command import opened as _settings
 from planetwire.supervise.jobs_commands import jobs
 from planetwire.supervise.outbox_commands import outbox
+from planetwire.supervise.tokens_commands import tokens
 
 app = typer.Typer(
     help="A self-hosted live-Earth platform.",
@@ -50,7 +51,7 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     if version:
-        typer.echo(f"planetwire {__version__}")
+        say(f"planetwire {__version__}")
         raise typer.Exit
 
 
@@ -76,7 +77,7 @@ def demo(only: Only = None) -> None:
 
 
 def _announce(url: str) -> None:
-    typer.echo(url)
+    say(url)
     sys.stdout.flush()
 
 
@@ -128,14 +129,15 @@ def migrate(
 
     from planetwire.diagnosing import repair as make_triggers
     from planetwire.supervise.installation import migrate as run
+    from planetwire.supervise.person import local_actor
     from planetwire.supervise.roles import database_of
 
     with _settings("migrate") as settings:
         dsn = settings.database_direct_url or database_of(settings)
-        applied = asyncio.run(run(dsn))
-        typer.echo("\n".join(f"applied {name}" for name in applied) or "up to date")
+        applied = asyncio.run(run(dsn, settings.migration))
+        say("\n".join(f"applied {name}" for name in applied) or "up to date")
         if repair:
-            typer.echo(f"triggers made anew: {asyncio.run(make_triggers(dsn))}")
+            say(f"triggers made anew: {asyncio.run(make_triggers(dsn, local_actor()))}")
 
 
 @app.command()
@@ -172,9 +174,9 @@ def config(
     with _settings("config") as settings:
         values = flat(effective(settings), show_secrets=show_secrets)
         if as_json:
-            typer.echo(json.dumps(values, indent=2))
+            say(json.dumps(values, indent=2))
         else:
-            typer.echo("\n".join(f"{name} = {value}" for name, value in values.items()))
+            say("\n".join(f"{name} = {value}" for name, value in values.items()))
 
 
 @app.command()
@@ -183,7 +185,7 @@ def path() -> None:
     width = max(map(len, STAGES))
     for name in STAGES:
         doc = (importlib.import_module(f"planetwire.{name}").__doc__ or "").strip()
-        typer.echo(f"{name:<{width}}  {doc}")
+        say(f"{name:<{width}}  {doc}")
 
 
 @app.command()
@@ -199,9 +201,9 @@ def parse(
         try:
             body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         except OSError as error:
-            typer.echo(f"planetwire: cannot read {file}: {error.strerror}", err=True)
+            say(f"planetwire: cannot read {file}: {error.strerror}", err=True)
             raise typer.Exit(1) from error
-        typer.echo(json.dumps(parse_body(source, body, _time(at)), ensure_ascii=False))
+        say(json.dumps(parse_body(source, body, _time(at)), ensure_ascii=False))
 
 
 def _time(text: str | None) -> datetime:
@@ -224,7 +226,7 @@ def doctor(
 
     with _settings("doctor") as settings:
         steps = examine(settings, canary=canary)
-        typer.echo(json.dumps(steps, indent=2) if as_json else render(steps))
+        say(json.dumps(steps, indent=2) if as_json else render(steps))
         if not healthy(steps):
             raise typer.Exit(1)
 
@@ -235,7 +237,7 @@ def sources(as_json: AsJson = False) -> None:
     from planetwire.supervise import sources_cli
 
     with _settings("sources") as settings:
-        typer.echo(sources_cli.listing(settings, as_json=as_json))
+        say(sources_cli.listing(settings, as_json=as_json))
 
 
 @app.command()
@@ -244,11 +246,34 @@ def layers(as_json: AsJson = False) -> None:
     from planetwire.supervise import layers_cli
 
     with _settings("layers") as settings:
-        typer.echo(layers_cli.listing(settings, as_json=as_json))
+        say(layers_cli.listing(settings, as_json=as_json))
+
+
+@app.command()
+def audit(
+    since: Annotated[str | None, typer.Option(help="A time, or how long ago: 7d, 90min.")] = None,
+    who: Annotated[str | None, typer.Option(help="Only this person or token.")] = None,
+    source: Annotated[str | None, typer.Option(help="Only this source.")] = None,
+    job: Annotated[int | None, typer.Option(min=1, max=2**63 - 1, help="Only this job.")] = None,
+    what: Annotated[str | None, typer.Option(help="Only this action, e.g. job.submitted.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=500)] = 50,
+    as_json: AsJson = False,
+) -> None:
+    """Who did what: jobs, sources, tokens, sign-ins; newest first."""
+    from planetwire.acts import AuditQuery
+    from planetwire.supervise import audit_cli
+
+    with _settings("audit") as settings:
+        asked = AuditQuery(audit_cli.since_of(since, datetime.now(UTC)), who, source, job, what)
+        say(audit_cli.listing(settings, asked, limit, as_json=as_json))
 
 
 app.add_typer(jobs, name="jobs")
 app.add_typer(outbox, name="outbox")
+app.add_typer(tokens, name="tokens")
 
 
-main: Callable[[], None] = app
+def main() -> None:
+    """The command. Nothing that it or its children write is for others to read."""
+    os.umask(UMASK)
+    app()

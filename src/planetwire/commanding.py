@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
+from planetwire.audit_file import FileAuditLog
+from planetwire.audit_postgres import PostgresAuditLog
+from planetwire.clock import SystemClock
 from planetwire.collect.feeds import fact_feeds, observation_feeds, source_defaults, unknown
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.parse import parse_body as parse_body
 from planetwire.diagnosing import of_this_version
 from planetwire.errors import InputError
+from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.board_postgres import PostgresJobBoard
+from planetwire.jobs.desk_postgres import PostgresJobDesk
 from planetwire.jobs.jobs_postgres import PostgresJobQueue
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import JobRequest, Json, TaskType
+from planetwire.ports import AuditLog, JobLog
 from planetwire.postgres import Pool, close_pool, open_pool
 from planetwire.settings import Settings
+from planetwire.sharing import job_log_of
+from planetwire.web.clearing import FACT_TABLE, RowsOf
+from planetwire.web.tokens_file import FileTokens
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
     """The ledger without a worker."""
 
-    queue: PostgresJobQueue
+    desk: PostgresJobDesk
     board: PostgresJobBoard
+    audit: PostgresAuditLog
+    lines: JobLog
+    rows_of: RowsOf
 
 
 def canonical(source: str) -> str:
@@ -45,20 +57,58 @@ def ledger_source(source: str) -> tuple[str, str | None]:
 
 
 def check_request(request: JobRequest) -> JobRequest:
-    """The request with its source's own name. Raises NotFound for a collect of a source that no feed has."""
+    """The request with its source's own name, but a clearing as it is: it deletes exactly what was named.
+
+    Raises NotFound for a collect of a source that no feed has.
+    """
+    if request.task_type is TaskType.CLEAR_DATA:
+        return request
     source = canonical(request.source) if request.source else None
     if request.task_type is TaskType.COLLECT and source not in fact_feeds():
         raise unknown(source or "", fact_feeds())
     return replace(request, source=source)
 
 
+def token_book(settings: Settings) -> FileTokens:
+    """The tokens that have names."""
+    return FileTokens(settings.data_dir / "tokens.json")
+
+
 @asynccontextmanager
-async def open_ledger(settings: Settings, dsn: str) -> AsyncIterator[Ledger]:
-    """For one command. Raises SetupError when it failed and the schema is that of another version."""
+async def open_ledger(settings: Settings, dsn: str, session_key: bytes = b"") -> AsyncIterator[Ledger]:
+    """For one command. Raises SetupError when it failed and the schema is that of another version.
+
+    `session_key`: the installation's, by which its jobs' lines are found in Redis.
+    """
     async with of_this_version(dsn), AsyncExitStack() as stack:
         pool = await _pool(stack, dsn)
-        queue = PostgresJobQueue(pool, settings.jobs)
-        yield Ledger(queue, PostgresJobBoard(pool, queue))
+        desk = PostgresJobDesk(pool, PostgresJobQueue(pool, settings.jobs))
+        audit = PostgresAuditLog(pool, settings.audit_keep_days)
+        lines = job_log_of(stack, settings, pool, session_key)
+        yield Ledger(desk, PostgresJobBoard(pool), audit, lines, rows_of(pool))
+
+
+def rows_of(pool: Pool) -> RowsOf:
+    """Counts what clearing a source would delete, by table: the facts first, then what its layers own."""
+    facts, registry = PostgresFactStore(pool), EarthLayerAdapterRegistry()
+
+    async def count(source: str) -> Mapping[str, int]:
+        return await facts.count_rows([FACT_TABLE, *registry.owned_tables(source)], source)
+
+    return count
+
+
+@asynccontextmanager
+async def open_audit(settings: Settings, dsn: str | None) -> AsyncIterator[AuditLog]:
+    """For one command: the ledger's, or, where no database is or answers, the one in the data dir. What is noted
+    there is brought to the ledger's by the web process.
+    """
+    kept = FileAuditLog(settings.data_dir / "audit", settings.audit_keep_days, SystemClock().now)
+    if dsn is None:
+        yield kept
+        return
+    async with of_this_version(dsn), AsyncExitStack() as stack:
+        yield PostgresAuditLog(await _pool(stack, dsn), settings.audit_keep_days)
 
 
 async def source_records(settings: Settings, dsn: str | None) -> list[Json]:

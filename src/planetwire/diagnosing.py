@@ -6,10 +6,17 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from ssl import SSLContext
 from typing import TypeVar
 
+from planetwire.acts import Act
+from planetwire.audit_postgres import note_in
 from planetwire.clock import SystemClock
+from planetwire.collect.feeds import observation_feeds
+from planetwire.collect.feedstate_file import FeedStates
 from planetwire.errors import BackendError, PlanetwireError, SetupError, StateError
+from planetwire.facts.diagnosis_sqlite import examine_file as examine_file
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.finding import Finding, first_broken, step
@@ -17,7 +24,7 @@ from planetwire.jobs.diagnosis_postgres import examine_ledger
 from planetwire.layers.canary import CANARY
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.migrate import pending_postgres
-from planetwire.model import Json
+from planetwire.model import Actor, Json
 from planetwire.outbox.canary_postgres import Canary, release_canary, watch_canary
 from planetwire.outbox.desk_postgres import OutboxDesk
 from planetwire.outbox.diagnosis_postgres import examine
@@ -38,6 +45,7 @@ CANARY_S = 10.0  # for the relay: polling alone takes one, a takeover more
 HEARD_S = 5.0
 KEPT_S = 1.0
 NAMED_MAX = 5  # migrations
+FAILING_FROM = 2  # one failure may be the network's; the feed tries again within seconds
 BROWSERS = "Browsers can connect"
 
 
@@ -61,10 +69,12 @@ async def _within(name: str, title: str, look: Callable[[], Awaitable[list[Json]
         return [step(name, title, "", [Finding("step_unanswered", f"no answer within {STEP_S:g} s")])]
 
 
-async def send_canary(connection: Connection, url: str, token: str | None) -> tuple[Canary | None, Json]:
+async def send_canary(
+    connection: Connection, url: str, token: str | None, trust: SSLContext | None = None
+) -> tuple[Canary | None, Json]:
     """One change through every stage to a WebSocket client of `url`; with it the step `websocket`."""
     async with AsyncExitStack() as stack:
-        ear, deaf = await _ear(stack, url, token)
+        ear, deaf = await _ear(stack, url, token, trust)
         canary = await release_canary(connection, STEP_S)
         sent = time.monotonic()
         await watch_canary(connection, canary, CANARY_S)
@@ -81,23 +91,25 @@ async def send_canary(connection: Connection, url: str, token: str | None) -> tu
     return canary, step("websocket", BROWSERS, detail, timings={"heard_ms": took, "revision": canary.revision})
 
 
-async def _ear(stack: AsyncExitStack, url: str, token: str | None) -> tuple[Ear | None, str]:
+async def _ear(stack: AsyncExitStack, url: str, token: str | None, trust: SSLContext | None) -> tuple[Ear | None, str]:
     try:
-        return await stack.enter_async_context(listen(url, CANARY.id, token)), ""
+        return await stack.enter_async_context(listen(url, CANARY.id, token, trust)), ""
     except BackendError as error:
         return None, error.message
 
 
-async def examine_websocket(url: str, token: str | None) -> Json:
+async def examine_websocket(url: str, token: str | None, trust: SSLContext | None = None) -> Json:
     """The step without a canary: whether a client is let in."""
     async with AsyncExitStack() as stack:
-        ear, deaf = await _ear(stack, url, token)
+        ear, deaf = await _ear(stack, url, token, trust)
         return step(
             "websocket", BROWSERS, ear.greeting if ear else "", [] if ear else [Finding("websocket_down", deaf)]
         )
 
 
-async def examine_path(dsn: str, url: str, token: str | None, *, canary: bool) -> list[Json]:
+async def examine_path(
+    dsn: str, url: str, token: str | None, trust: SSLContext | None = None, *, canary: bool
+) -> list[Json]:
     """All that database and socket say, in the order of the path. Raises BackendError without a database, and
     SetupError with the schema of another version.
     """
@@ -105,24 +117,43 @@ async def examine_path(dsn: str, url: str, token: str | None, *, canary: bool) -
         connection = await connect(dsn, application="doctor")
         try:
             async with translated():
-                bird, socket = await send_canary(connection, url, token) if canary else (None, None)
+                bird, socket = await send_canary(connection, url, token, trust) if canary else (None, None)
                 steps = await examine_database(connection, bird)
         finally:
             connection.terminate()
-    return _in_order(steps, socket or await examine_websocket(url, token))
+    return _in_order(steps, socket or await examine_websocket(url, token, trust))
 
 
 def _in_order(steps: Sequence[Json], socket: Json) -> list[Json]:
     return [*(s for s in steps if s["number"]), socket, *(s for s in steps if not s["number"])]
 
 
+def observation_feeds_step(data_dir: Path) -> Json:
+    """What the observation feeds wrote of their last runs: they have no jobs, so no ledger knows of them."""
+    runs = FeedStates(data_dir / "feeds").failures(list(observation_feeds()))
+    failing = [
+        Finding("observations_failed", f"{run['source']}: {run['code']} {run['error'][:200]} ({run['failures']} times)")
+        for run in runs
+        if run["failures"] >= FAILING_FROM
+    ]
+    detail = ", ".join(f"{run['source']} last good {run['last_success_at'] or 'never'}" for run in runs)
+    return step("observations", "Observation feeds bring reports", detail, failing)
+
+
 class Diagnostics:
     """The diagnostic of a web process, over its pool. One canary at a time."""
 
-    def __init__(self, pool: Pool | None, checks: Callable[[], Awaitable[Json]], token: str) -> None:
+    def __init__(
+        self,
+        pool: Pool | None,
+        checks: Callable[[], Awaitable[Json]],
+        token: str,
+        trust: SSLContext | None = None,
+    ) -> None:
         self._pool = pool
         self._checks = checks
         self._token = token
+        self._trust = trust
         self._busy = asyncio.Lock()
         self._looking = asyncio.Lock()
         self._last: tuple[float, Json] | None = None
@@ -149,7 +180,7 @@ class Diagnostics:
         async with self._busy:
             if self._pool is not None:
                 async with _connected(self._pool) as connection:
-                    canary, socket = await send_canary(connection, url, self._token)
+                    canary, socket = await send_canary(connection, url, self._token, self._trust)
                     steps = _in_order(await examine_database(connection, canary), socket)
         return await self._report(steps)
 
@@ -164,11 +195,14 @@ async def _connected(pool: Pool) -> AsyncIterator[Connection]:
         yield connection
 
 
-async def repair(dsn: str) -> int:
+async def repair(dsn: str, by: Actor) -> int:
     """Make every change trigger as it should be; how many were made anew. Raises BackendError."""
     connection = await connect(dsn, application="migrate")
     try:
-        return await repair_triggers(connection)
+        async with connection.transaction():
+            made = await repair_triggers(connection)
+            await note_in(connection, Act(by, "schema.repaired", details={"triggers": made}))
+        return made
     finally:
         await connection.close()
 

@@ -8,6 +8,7 @@ PlanetwireError
 │   ├── NotFound          404
 │   └── NotAcceptable     406   no form of the answer that the caller takes
 ├── StateError            409   the request is fine, the present state forbids it
+│   ├── ConfirmNeeded     409   it deletes, and nobody has said that this is meant
 │   └── LeaseLost         409   this worker no longer owns the job; its batch was rolled back
 ├── FeedError             –     an outside feed failed; the job ends failed or backs off, facts stay
 ├── SetupError            –     the installation cannot start as configured; the message says what to do
@@ -18,12 +19,15 @@ PlanetwireError
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 
 class PlanetwireError(Exception):
     """Base. `code` is stable and machine-readable; the message is for people."""
 
     status = 500
     code = "internal"
+    told: Mapping[str, object] = {}  # further members of the problem document
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
@@ -81,6 +85,16 @@ class StateError(PlanetwireError):
     code = "conflict"
 
 
+class ConfirmNeeded(StateError):
+    """It deletes rows, and nobody has said yet that this is meant. `told` says how many, of which source."""
+
+    code = "confirm_needed"
+
+    def __init__(self, message: str, told: Mapping[str, object]) -> None:
+        super().__init__(message)
+        self.told = told
+
+
 class LeaseLost(StateError):
     """The worker no longer owns the job: its lease was taken, or the job is being cancelled."""
 
@@ -90,8 +104,9 @@ class LeaseLost(StateError):
 class FeedError(PlanetwireError):
     """An outside feed gave no usable body. Nothing is deleted because of it.
 
-    Codes: `auth_refused`, `bad_body`, `transient`, `truncated`, `not_found`.
+    Codes: `auth_refused`, `bad_body`, `transient`, `truncated`, `not_found`, `redirect_refused`.
     `retry_after_s` is what the provider asked for, or None; `sample` at most 200 characters of what was at fault.
+    `answered` is False when the request never got an answer: then it does not count towards the provider's floor.
     """
 
     code = "transient"
@@ -103,10 +118,17 @@ class FeedError(PlanetwireError):
         code: str | None = None,
         retry_after_s: float | None = None,
         sample: str | None = None,
+        answered: bool = True,
     ) -> None:
         super().__init__(message, code=code)
         self.retry_after_s = retry_after_s
         self.sample = sample
+        self.answered = answered
+
+    @property
+    def passing(self) -> bool:
+        """Whether the moment was at fault rather than the request: the same one may do in a minute."""
+        return not self.answered or self.code in ("transient", "truncated")
 
 
 class SetupError(PlanetwireError):

@@ -35,6 +35,9 @@ KINDS = {
     "feed_failed": Kind(
         "look at the failed run: `planetwire jobs ls --status failed`; facts stay until a whole body replaces them"
     ),
+    "observations_failed": Kind(
+        "see `planetwire sources` and the log of the feed process; the feed tries again by itself, later each time"
+    ),
     "search_late": Kind(
         "the map has them, search not yet: start `planetwire up` (or `work`), look at the worker's log", fault=False
     ),
@@ -68,6 +71,11 @@ KINDS = {
     "canary_unheard": Kind("events are logged and not sent: restart the web process, look at its log"),
     "snapshots_down": Kind("is a web process up (`planetwire up` or `web`)? If it is, look at its log"),
     "terminal_down": Kind("is a web process up (`planetwire up` or `web`)? If it is, look at its log"),
+    "store_damaged": Kind(
+        "stop, put the file aside, start: a new one is made and the feeds fill it;"
+        " `sqlite3 old.db .recover` shows what can be saved"
+    ),
+    "store_unreadable": Kind("see who owns the file and the folder, and whether the disk answers"),
     "not_ready": Kind("look at what it names, and at the log of the web process"),
     "lease_expired": Kind("no worker takes it back: start `planetwire up` (or `work`), look at the worker's log"),
     "jobs_unseen": Kind("no claim sees them; a running worker mends it within minutes: please report it"),

@@ -1,6 +1,7 @@
 """Applies `_schema/NNNN_name.<engine>.sql` in order: forward only, each in a transaction, checksums kept.
 
 Two processes that start together are kept apart: PostgreSQL by an advisory lock a migration, SQLite by its write lock.
+How long a migration may take and wait is `migrating_postgres.py`'s.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from importlib.resources import files
 from typing import Literal
 
 from planetwire.errors import SetupError
+from planetwire.migrating_postgres import Patience, Watch
 from planetwire.postgres import Connection
+from planetwire.settings import MigrationSettings
 
 Engine = Literal["postgres", "sqlite"]
-LOCK_KEY = 0x706C616E6574  # "planet"; any fixed number does
 LEAST_SERVER = 150_000  # PostgreSQL 15: ENABLE ALWAYS on partitions, GRANT SET ON PARAMETER
 
 _TABLE = """create table if not exists planetwire_migrations (
@@ -56,27 +58,31 @@ def _missing(wanted: list[Migration], applied: dict[str, str]) -> list[Migration
     return [migration for migration in wanted if migration.name not in applied]
 
 
-async def migrate_postgres(connection: Connection) -> list[str]:
-    """Names applied now; empty when up to date. Raises SetupError for an old server or a changed file."""
+async def migrate_postgres(
+    connection: Connection, limits: MigrationSettings | None = None, *, watch: Watch | None = None
+) -> list[str]:
+    """Names applied now; empty when up to date. `watch` opens a second connection, which sees who blocks this one.
+
+    Raises SetupError for an old server, a changed file, and a migration that cannot be done now; says what to do.
+    """
     version = connection.get_server_version()
     if version.major * 10_000 < LEAST_SERVER:
         raise SetupError(f"PostgreSQL 15 or newer is needed; this server is {version.major}.{version.minor}")
+    patience = Patience(connection, limits or MigrationSettings(), watch)
     applied: list[str] = []
-    while (name := await _apply_next(connection)) is not None:
+    while (name := await patience.again(lambda: _apply_next(connection, patience))) is not None:
         applied.append(name)
     return applied
 
 
-async def _apply_next(connection: Connection) -> str | None:
-    """The lock lives as long as the migration's own transaction: a session's would be nobody's behind a pooler."""
-    async with connection.transaction():
-        await connection.execute("select pg_advisory_xact_lock($1)", LOCK_KEY)
+async def _apply_next(connection: Connection, patience: Patience) -> str | None:
+    async with patience.transaction():
         await connection.execute(_TABLE)
         rows = await connection.fetch("select name, checksum from planetwire_migrations")
         todo = _missing(migrations("postgres"), {row["name"]: row["checksum"] for row in rows})
         if not todo:
             return None
-        await connection.execute(todo[0].sql)
+        await patience.run(todo[0].name, todo[0].sql)
         await connection.execute(
             "insert into planetwire_migrations (name, checksum) values ($1, $2)", todo[0].name, todo[0].checksum
         )

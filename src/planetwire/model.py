@@ -118,14 +118,16 @@ class Job(NamedTuple):
 class DueSource:
     """A source whose time has come, as the database saw it at `now`, its clock. `due_at`: None before any plan.
 
-    `tick_at` is the tick of `cron` that `due_at` stands for, before jitter and floor.
+    `tick_at` is the tick of `cron` that `due_at` stands for, before jitter and floor. `retry_at`: when the source is
+    tried again after a failure in passing, whatever its schedule says. The floor counts from `answered_at`.
     """
 
     source: str
     now: datetime
     due_at: datetime | None
     tick_at: datetime | None
-    last_run_at: datetime | None
+    retry_at: datetime | None
+    answered_at: datetime | None
     interval_s: float
     floor_s: float
     cron: str | None
@@ -149,6 +151,14 @@ class Lease:
     job: Job
     worker_id: str
     seq: int
+
+
+class JobLine(NamedTuple):
+    """A line of a job's log: `event` is a stable word, `text` at most 500 characters without control characters."""
+
+    at: datetime
+    event: str
+    text: str
 
 
 # --- facts ------------------------------------------------------------------------------------------
@@ -180,11 +190,15 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A record that was refused. `sample` is at most 200 characters; `offset` is its index in the body."""
+    """A record that was refused. `sample` is at most 200 characters; `offset` is its index in the body.
+
+    `reason` is for people, `code` for programs: one of the list in docs/operations.md.
+    """
 
     reason: str
     sample: str
     offset: int
+    code: str = "broken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +240,9 @@ class Batch:
     sweep_keys: frozenset[str] | None = None
     state: FetchState | None = None
     message: str | None = None  # for people: "not modified", "cooldown until …"
+    fault: tuple[str, str] | None = (
+        None  # code and text: the body gave rows, and something is wrong with it all the same
+    )
     tombstones: frozenset[str] = frozenset()  # facts with these keys are deleted, whether or not the batch sweeps
 
 

@@ -25,6 +25,20 @@ READ_THREADS = 2
 READ_TIMEOUT_S = 15.0  # waiting for a thread included; a read that takes longer is a fault
 BUSY_TIMEOUT_S = 5.0  # how long a statement waits for another process's lock
 WAL_RETRY_S = 0.02
+DAMAGES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+def damage_of(error: sqlite3.Error) -> str | None:
+    """What is wrong with the file itself, when it is: it does not become whole again by being tried again."""
+    code = getattr(error, "sqlite_errorcode", None)
+    garbled = code is None and "decode to UTF-8" in str(error)
+    return f"the observation file is damaged: {error}" if garbled or (code or 0) & 0xFF in DAMAGES else None
+
+
+def of_the_file(error: BaseException) -> bool:
+    """The file's or the disk's fault, not that of the one statement."""
+    ours = isinstance(error, sqlite3.OperationalError | sqlite3.InternalError)
+    return ours or type(error) is sqlite3.DatabaseError
 
 
 def connect(path: Path, *, read_only: bool = False, busy_timeout_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
@@ -98,6 +112,7 @@ class ReadPool:
         self._local = threading.local()
         self._opened: list[sqlite3.Connection] = []
         self._closed = False
+        self.damage: str | None = None
 
     async def run(self, read: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
         """What `read` returns, run in one transaction so that all its statements see the same state.
@@ -110,6 +125,8 @@ class ReadPool:
             work = asyncio.get_running_loop().run_in_executor(self._executor, self._read, read, args, kwargs)
             return await asyncio.wait_for(work, self._timeout_s)
         except (sqlite3.Error, TimeoutError) as error:
+            if isinstance(error, sqlite3.Error):
+                self.damage = self.damage or damage_of(error)
             raise BackendError(f"reading the observation store: {error!r}") from error
 
     def _read(self, read: Callable[..., R], args: tuple[object, ...], kwargs: dict[str, object]) -> R:

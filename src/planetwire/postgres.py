@@ -14,8 +14,8 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import asyncpg
-import orjson
 
+from planetwire import plain_json
 from planetwire.errors import BackendError
 from planetwire.log import get_logger
 
@@ -57,17 +57,18 @@ SERVER_BUSY = (
 
 
 async def set_codecs(connection: Connection) -> None:
-    """Let jsonb be Python values through orjson; `bytes` are taken for JSON that is encoded already."""
+    """Let jsonb be Python values; `bytes` are taken for JSON that is encoded already."""
     # Binary, so that COPY takes it too.
     await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=_encode, decoder=_decode, format="binary")
 
 
 def _encode(value: object) -> bytes:
-    return _JSONB_VERSION + (value if isinstance(value, bytes) else orjson.dumps(value))
+    return _JSONB_VERSION + (value if isinstance(value, bytes) else plain_json.dumps(value))
 
 
 def _decode(raw: bytes) -> object:
-    return orjson.loads(memoryview(raw)[1:])
+    """What was typed into jsonb may have numbers and depths that no reader takes: null instead."""
+    return plain_json.loads(memoryview(raw)[1:])
 
 
 async def connect(dsn: str, *, application: str) -> Connection:
@@ -81,6 +82,16 @@ async def connect(dsn: str, *, application: str) -> Connection:
             connection.terminate()
         raise _unreachable(error) from error
     return connection
+
+
+@asynccontextmanager
+async def connected(dsn: str, *, application: str) -> AsyncIterator[Connection]:
+    """A connection for a block."""
+    connection = await connect(dsn, application=application)
+    try:
+        yield connection
+    finally:
+        await _end(connection)
 
 
 async def open_pool(dsn: str, *, application: str, min_size: int = 1, max_size: int = 8) -> Pool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,12 +10,14 @@ from typing import Any
 from fastapi import APIRouter, FastAPI
 
 from planetwire import __version__, cities
+from planetwire.audit_file import FileAuditLog
+from planetwire.audit_postgres import PostgresAuditLog
 from planetwire.clock import SystemClock
 from planetwire.collect.accept import Ingest
 from planetwire.collect.feeds import observation_feeds, source_defaults
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.parse import parse_body as parse_body
-from planetwire.commanding import check_request
+from planetwire.commanding import check_request, rows_of, token_book
 from planetwire.deriving import deriving_facts
 from planetwire.diagnosing import Diagnostics, behind_text
 from planetwire.facts.facts_postgres import PostgresFactStore
@@ -24,6 +26,7 @@ from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.facts.stations import StationBridge
 from planetwire.facts.stations_postgres import PostgresStations
 from planetwire.jobs.board_postgres import PostgresJobBoard
+from planetwire.jobs.desk_postgres import PostgresJobDesk
 from planetwire.jobs.jobs_postgres import PostgresJobQueue
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.log import get_logger
@@ -35,20 +38,38 @@ from planetwire.outbox.registry_postgres import write_feeds
 from planetwire.outbox.signals_postgres import read_signals
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.outlets import add_outlet
-from planetwire.postgres import Pool
+from planetwire.postgres import Pool, translated
 from planetwire.relay.payload import payload
-from planetwire.settings import Settings
-from planetwire.sharing import Shared, open_shared
+from planetwire.settings import Settings, plain
+from planetwire.sharing import Shared, job_log_of, open_shared
 from planetwire.storing import open_observations
 from planetwire.stream.hub import Hub
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.stream.tail import Tail
+from planetwire.tls import own_trust, scheme_of
 from planetwire.web import app as web_app
-from planetwire.web import frames, halves, health, ingest, jobs, session, sources, sse_route, terminal, visualization
+from planetwire.web import audit as audit_route
+from planetwire.web import (
+    frames,
+    halves,
+    health,
+    ingest,
+    job_notes,
+    jobs,
+    session,
+    sources,
+    sse_route,
+    terminal,
+    visualization,
+)
+from planetwire.web.audit import Notes
 from planetwire.web.auth import Guard
+from planetwire.web.front import Front
+from planetwire.web.hosts import AllowedHosts, listed
 from planetwire.web.layer_snapshots import LayerSnapshots
 from planetwire.web.limits import ConnectionLimits
-from planetwire.web.metrics import expose, expose_bus, expose_earth
+from planetwire.web.metrics import expose, expose_bus, expose_earth, expose_front
+from planetwire.web.proxies import BehindProxies, proxies_of
 from planetwire.web.search import router as search_router
 from planetwire.web.sse import SseEndpoint
 from planetwire.web.sse_protocol import make_protocol
@@ -82,12 +103,12 @@ async def open_web(
     limits = ConnectionLimits(total=settings.stream.max_connections, per_address=settings.stream.max_per_address)
     async with AsyncExitStack() as stack:
         shared = await open_shared(stack, settings, secrets.session_key, login_code)
-        web, pool = Web(shared=shared), None
-        tokens = (secrets.admin_token, secrets.ingest_token, secrets.session_key)
-        guard = Guard(*tokens, settings.public_reads, shared.codes, shared.brake)
+        front = _front(settings)
+        web, pool = Web(shared=shared, protocol=make_protocol(None, front=front)), None
+        guard = _guard(settings, secrets, shared)
         if dsn is not None and settings.earth:
             pool = await pool_of(stack, dsn, "web", 8)
-            await _open_earth(web, stack, settings, dsn, pool, guard, limits, secrets.changes_bus)
+            await _open_earth(web, stack, settings, dsn, pool, guard, limits, secrets)
         else:
             web.routers.append(halves.router("earth"))
         if settings.terminal:
@@ -96,10 +117,34 @@ async def open_web(
             web.routers.append(halves.router("terminal"))
         web.routers.append(await _sources(settings, pool, guard))
         names = [name for name, on in (("earth", pool is not None), ("terminal", settings.terminal)) if on]
-        web.routers.append(session.router(guard, halves=names, simulated=settings.simulated, version=__version__))
-        web.routers.append(health.router(web.checks, names, _diagnosis(pool, web.checks, secrets), guard))
-        web.app = web_app.create(web.routers, __version__)
+        notes = _audit(web, settings, pool, guard)
+        web.routers.append(
+            session.router(guard, notes, halves=names, simulated=settings.simulated, version=__version__)
+        )
+        readiness = health.Readiness(web.checks)
+        diagnosis = Diagnostics(pool, readiness.look, secrets.admin_token, own_trust(settings.tls_cert))
+        web.routers.append(health.router(readiness, names, diagnosis, guard, scheme_of(settings)))
+        rights = {"public_reads": settings.public_reads, "public_diagnostics": settings.diagnostics_are_public}
+        web.app = web_app.create(web.routers, __version__, **rights)
+        web.app.add_middleware(BehindProxies, proxies=guard.proxies)
         yield web
+
+
+def _guard(settings: Settings, secrets: Secrets, shared: Shared) -> Guard:
+    return Guard(
+        secrets.admin_token,
+        secrets.ingest_token,
+        secrets.session_key,
+        settings.public_reads,
+        shared.codes,
+        shared.limits,
+        shared.sessions,
+        operator_token=plain(settings.operator_token),
+        viewer_token=plain(settings.viewer_token),
+        named=token_book(settings),
+        proxies=proxies_of(settings),
+        public_diagnostics=settings.diagnostics_are_public,
+    )
 
 
 async def _open_earth(
@@ -110,7 +155,7 @@ async def _open_earth(
     pool: Pool,
     guard: Guard,
     limits: ConnectionLimits,
-    bus_secret: str,
+    secrets: Secrets,
 ) -> None:
     clock, cache = SystemClock(), web.shared.cache
     doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES, TASKS, BROADCASTS))
@@ -135,12 +180,14 @@ async def _open_earth(
     tail.position = await hub.start()  # one head for both: an event between two heads would reach nobody
     relay = relay_of(settings, pool, doorbell, cache.invalidate, lambda events: tail_bell.ring())
     queue = PostgresJobQueue(pool, settings.jobs)
-    board = PostgresJobBoard(pool, queue)
+    board, audit = PostgresJobBoard(pool), PostgresAuditLog(pool, settings.audit_keep_days)
+    job_log = job_log_of(stack, settings, pool, secrets.session_key)
     tasks = TaskBoard(board, clock, doorbell.bell(TASKS))
     sockets = SocketEndpoint(hub, tasks, guard=guard, limits=limits, clock=clock, settings=settings.stream)
     pruner = PostgresPruner(pool)
     web.routers += [
-        jobs.router(queue, board, guard, registry.canonical, admit=check_request),
+        jobs.router(PostgresJobDesk(pool, queue), board, guard, rows_of(pool), registry.canonical, admit=check_request),
+        job_notes.router(board, audit, job_log, guard),
         visualization.router(snapshots, guard),
         search_router(objects, registry, guard),
         socket_router(sockets),
@@ -151,10 +198,10 @@ async def _open_earth(
         "earth-hub": hub.run,
         "sockets": sockets.run,
         "tasks": tasks.run,
-        "prune": lambda: prune_forever((pruner.changes, pruner.hints, pruner.broadcasts), clock),
+        "prune": lambda: prune_forever((pruner.changes, pruner.hints, pruner.broadcasts, audit.prune), clock),
         "signals": expose_earth(relay, snapshots, lambda: read_signals(pool), clock),
     }
-    add_outlet(web.loops, settings, bus_secret, pool, event_log, doorbell.bell(BROADCASTS))
+    add_outlet(web.loops, settings, secrets.changes_bus, pool, event_log, doorbell.bell(BROADCASTS))
     web.before_end.append(soon(sockets.drain))
     web.checks |= {
         "postgres": lambda: _schema_current(pool),
@@ -173,6 +220,7 @@ async def _open_terminal(
     dsn: str | None,
 ) -> None:
     clock = SystemClock()
+    cities.read_zones()
     observations = await open_observations(stack, settings, dsn)
     store, event_log = observations.store, observations.log
     hub = Hub(event_log, encode=frames.sse_encoder(event_log.epoch), clock=clock, stall_s=settings.stream.stall_s)
@@ -181,7 +229,7 @@ async def _open_terminal(
         hub, resolve_city=_city_key, guard=guard, limits=limits, clock=clock, settings=settings.stream
     )
     pushed = ingest.IngestEndpoint(Ingest(store, clock, admit=observations.admit).accept, guard)
-    web.protocol = make_protocol(endpoint, pushed)
+    web.protocol = make_protocol(endpoint, pushed, web.protocol.front)
     web.routers += [
         sse_route.router(endpoint),
         ingest.router(pushed),
@@ -189,7 +237,7 @@ async def _open_terminal(
     ]
     web.loops |= {"terminal-hub": hub.run, "streams": endpoint.run}
     web.before_end.append(soon(endpoint.drain))
-    web.checks |= {"observations": lambda: _answers(event_log.head), "bus": observations.joined}
+    web.checks |= {"observations": observations.usable, "bus": observations.joined}
     expose("terminal", hub)
     expose_bus(observations.connected)
     publish: Callable[[Sequence[Any]], None] = hub.publish
@@ -212,17 +260,29 @@ async def _sources(settings: Settings, pool: Pool | None, guard: Guard) -> APIRo
         return sources.router(None, guard, runs=lambda: states.runs(names), canonical=canonical)
     store = PostgresSourceStore(pool, source_defaults(settings))
     await store.ensure()
-    pause = PostgresJobQueue(pool, settings.jobs).pause
-    return sources.router(store, guard, pause=pause, runs=lambda: states.runs(names), canonical=canonical)
+    pause = PostgresJobDesk(pool, PostgresJobQueue(pool, settings.jobs)).pause
+    runs = lambda: states.runs(names)  # noqa: E731
+    return sources.router(store, guard, pause=pause, rows_of=rows_of(pool), runs=runs, canonical=canonical)
 
 
-async def _answers(read: Callable[[], Awaitable[object]]) -> str | None:
-    await read()
-    return None
+def _audit(web: Web, settings: Settings, pool: Pool | None, guard: Guard) -> Notes:
+    """In the ledger's database, and in a file while that is away; without a ledger in the file alone."""
+    clock = SystemClock()
+    kept = FileAuditLog(settings.data_dir / "audit", settings.audit_keep_days, clock.now)
+    if pool is None:
+        web.loops["prune-audit"] = lambda: prune_forever((kept.prune,), clock)
+        web.routers.append(audit_route.router(kept, guard))
+        notes = Notes(kept, clock)
+    else:
+        log = PostgresAuditLog(pool, settings.audit_keep_days)
+        web.routers.append(audit_route.router(log, guard))
+        notes = Notes(log, clock, kept, log.carry)
+    web.loops["audit"] = notes.run
+    return notes
 
 
 async def _schema_current(pool: Pool) -> str | None:
-    async with pool.acquire(timeout=health.CHECK_TIMEOUT_S) as connection:
+    async with translated(), pool.acquire(timeout=health.READY_S) as connection:
         missing = await pending_postgres(connection)
     return behind_text(missing)
 
@@ -232,5 +292,8 @@ async def _someone_leads(pool: Pool) -> str | None:
     return None if leader["held"] else "no relay leads"
 
 
-def _diagnosis(pool: Pool | None, checks: dict[str, health.Check], secrets: Secrets) -> Diagnostics:
-    return Diagnostics(pool, lambda: health.run_checks(checks), secrets.admin_token)
+def _front(settings: Settings) -> Front:
+    """The name that the operator listens on is one of ours too."""
+    front = Front(settings.requests, AllowedHosts([*listed(settings.allowed_hosts), settings.host]))
+    expose_front(front)
+    return front

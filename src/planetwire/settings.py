@@ -9,11 +9,22 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from planetwire.errors import SetupError
+from planetwire.masks import masked
 from planetwire.model import TaskType
+from planetwire.setting_texts import HEADER, is_loopback, networks, role_mapping, secret_fault
 
 PREFIX = "PLANETWIRE_"
 SERVICE_LINK = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_.*)?$|_PORT_\d+_(TCP|UDP)(_.*)?$")
@@ -37,7 +48,15 @@ class FeedSettings(Section):
     interval_s: float | None = Field(None, gt=0, description="Seconds between two scheduled runs.")
     floor_s: float | None = Field(None, ge=0, description="Least seconds between two requests; the provider's rule.")
     enabled: bool | None = Field(None, description="Whether the schedule runs it.")
-    token: SecretStr | None = Field(None, description="Key or password of the provider.")
+    token: SecretStr | None = Field(
+        None, description="Key for the provider, sent as the feed declares; to a URL of your own as a Bearer token."
+    )
+    deadline_s: float | None = Field(
+        None, gt=0, le=3_600, description="Longest fetch, from connecting to the last byte; unset: 300."
+    )
+    max_body_bytes: int | None = Field(
+        None, ge=1, le=2**30, description="Largest body, as sent and unpacked; unset: 16 MiB. Memory grows with it."
+    )
     max_rows_per_s: float | None = Field(None, gt=0, description="Slows writing down to spare a small database.")
 
 
@@ -61,12 +80,25 @@ class JobSettings(Section):
     clear_deadline_s: float = Field(21_600.0, ge=1, description="A clearing that runs longer is ended.")
     refresh_deadline_s: float = Field(300.0, ge=1, description="A cache or refresh job that runs longer is ended.")
     keep_days: float = Field(14.0, gt=0, description="How long finished jobs are kept.")
+    log_hours: float = Field(24.0, gt=0, le=720, description="How long the last lines of a job's log are kept.")
 
     def deadline_s(self, task_type: TaskType) -> float:
         """The longest run of a job."""
         if task_type is TaskType.COLLECT:
             return self.collect_deadline_s
         return self.clear_deadline_s if task_type is TaskType.CLEAR_DATA else self.refresh_deadline_s
+
+
+class MigrationSettings(Section):
+    """What a change of PostgreSQL's schema may take."""
+
+    timeout_s: float = Field(3_600.0, gt=0, le=604_800, description="A migration that takes longer is undone.")
+    lock_timeout_s: float = Field(
+        5.0, gt=0, le=600, description="How long one try waits for whoever uses a table, and others behind it."
+    )
+    lock_wait_s: float = Field(
+        300.0, ge=0, le=86_400, description="For how long a migration that finds a table in use is tried again."
+    )
 
 
 class StreamSettings(Section):
@@ -76,6 +108,27 @@ class StreamSettings(Section):
     max_connections: int = Field(12_000, ge=1, description="Live connections in all.")
     max_per_address: int = Field(200, ge=1, description="Live connections of one address.")
     stall_s: float = Field(20.0, gt=0, description="A reader without progress for this long is cut.")
+
+
+class RequestSettings(Section):
+    """What a request may be, and how long it may take, before anybody looks at what it wants."""
+
+    header_bytes: int = Field(32 * 1024, ge=1024, le=1024 * 1024, description="Request line and headers together.")
+    header_lines: int = Field(128, ge=16, le=1_000, description="Header lines of a request.")
+    url_bytes: int = Field(8 * 1024, ge=256, le=64 * 1024, description="Path and query of a request.")
+    body_bytes: int = Field(64 * 1024, ge=1024, le=1024 * 1024, description="A body, but for pushed readings (2 MiB).")
+    header_s: float = Field(10.0, gt=0, le=600, description="From the connection to the end of the headers.")
+    body_s: float = Field(30.0, gt=0, le=3_600, description="From the end of the headers to the end of the body.")
+    idle_s: float = Field(60.0, gt=0, le=3_600, description="How long a connection may wait for a further request.")
+    reserved_descriptors: int = Field(16, ge=4, le=1_000, description="Kept for health and for accepted work.")
+
+
+class LimitSettings(Section):
+    """How often an address may; several web processes count together where Redis joins them."""
+
+    sign_in_failures: int = Field(10, ge=1, description="Wrong secrets and login codes of an address per minute.")
+    ingest_per_minute: int = Field(120_000, ge=1, description="Pushes of observations of an address per minute.")
+    openings_per_minute: int = Field(1_200, ge=1, description="Live connections that an address opens per minute.")
 
 
 class Settings(BaseSettings):
@@ -97,7 +150,7 @@ class Settings(BaseSettings):
     )
     observations_url: str | None = Field(None, description="sqlite:///path or postgresql://…; unset: in the data dir.")
     redis_url: SecretStr | None = Field(
-        None, description="Optional: what several web processes share – snapshots, failed sign-ins, login codes."
+        None, description="Optional: what several web processes share – snapshots, sessions, login codes, limits."
     )
     bus: Literal["memory", "postgres", "redis"] = Field(
         "memory", description="What joins several web processes; memory is one alone."
@@ -112,11 +165,36 @@ class Settings(BaseSettings):
     changes_bus_secret: SecretStr | None = Field(None, description="Signs those requests; unset: generated.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
+    allowed_hosts: str = Field(
+        "",
+        description="Names under which browsers reach it, comma-separated, `*.example.org` for all below one;"
+        " loopback names and IP addresses always work.",
+    )
+    tls_cert: Path | None = Field(None, description="Certificate chain (PEM), to speak HTTPS itself; with TLS_KEY.")
+    tls_key: Path | None = Field(None, description="Its private key (PEM), without a password.")
     log_format: Literal["console", "json"] = Field("console", description="How log lines look.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level logged.")
     public_reads: bool = Field(True, description="Whether reading needs no sign-in.")
-    admin_token: SecretStr | None = Field(None, description="For writes; unset: generated into the data dir.")
+    public_diagnostics: bool | None = Field(
+        None, description="Whether diagnostics, metrics and error texts need no sign-in; unset: on a loopback HOST."
+    )
+    admin_token: SecretStr | None = Field(None, description="For everything; unset: generated into the data dir.")
+    operator_token: SecretStr | None = Field(None, description="For jobs and sources; unset: there is none.")
+    viewer_token: SecretStr | None = Field(None, description="For reading what is closed; unset: there is none.")
     ingest_token: SecretStr | None = Field(None, description="For pushed observations; unset: generated.")
+    trusted_proxies: str = Field(
+        "", description="Addresses and networks of reverse proxies whose X-Forwarded-For is believed, by commas."
+    )
+    proxy_user_header: str | None = Field(
+        None, description="Header in which a trusted proxy names whom it has signed in, such as Remote-User."
+    )
+    proxy_role_header: str | None = Field(
+        None, description="Header in which it names their groups or role; unset: PROXY_ROLES names users."
+    )
+    proxy_roles: str = Field(
+        "", description="Roles of those users or groups: `alice=admin, ops=operator, *=viewer`; others: viewer."
+    )
+    audit_keep_days: float = Field(90.0, ge=1, description="How long the audit log keeps who did what.")
     simulated: bool = Field(False, description="Set by `demo`: the page says that feeds are simulated.")
     halves: Literal["all", "earth", "terminal"] = Field("all", description="Which halves run.")
     failpoint: str | None = Field(None, description="Crash tests only: name of the point at which to die.")
@@ -136,6 +214,43 @@ class Settings(BaseSettings):
     jobs: JobSettings = Field(default_factory=JobSettings)
     relay: RelaySettings = Field(default_factory=RelaySettings)
     stream: StreamSettings = Field(default_factory=StreamSettings)
+    migration: MigrationSettings = Field(default_factory=MigrationSettings)
+    requests: RequestSettings = Field(default_factory=RequestSettings)
+    limits: LimitSettings = Field(default_factory=LimitSettings)
+
+    @field_validator("admin_token", "operator_token", "viewer_token", "ingest_token", "changes_bus_secret")
+    @classmethod
+    def _long_enough(cls, secret: SecretStr | None) -> SecretStr | None:
+        fault = secret_fault(secret.get_secret_value()) if secret is not None else None
+        if fault is not None:
+            raise ValueError(fault)
+        return secret
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, text: str) -> str:
+        networks(text)
+        return text
+
+    @field_validator("proxy_roles")
+    @classmethod
+    def _are_roles(cls, text: str) -> str:
+        role_mapping(text)
+        return text
+
+    @field_validator("proxy_user_header", "proxy_role_header")
+    @classmethod
+    def _is_header(cls, name: str | None, info: ValidationInfo) -> str | None:
+        if name is not None and not HEADER.fullmatch(name.strip()):
+            raise ValueError("this is no name of a header")
+        if name is not None and not info.data.get("trusted_proxies"):
+            raise ValueError("it is believed from PLANETWIRE_TRUSTED_PROXIES alone, which is unset")
+        return name
+
+    @property
+    def diagnostics_are_public(self) -> bool:
+        """Unset, it depends on who can come at all."""
+        return is_loopback(self.host) if self.public_diagnostics is None else self.public_diagnostics
 
     def feed(self, source: str) -> FeedSettings:
         """Settings of one feed, all unset when it was not mentioned."""
@@ -160,6 +275,11 @@ class Settings(BaseSettings):
                 "PLANETWIRE_OBSERVATIONS_URL and POLYWEATHER_DB_PATH name different places; set only one of them"
             )
         return self.observations_url or file_url or f"sqlite:///{self.data_dir / 'observations.db'}"
+
+
+def plain(secret: SecretStr | None) -> str | None:
+    """Its text."""
+    return secret.get_secret_value() if secret is not None else None
 
 
 def variable_names() -> list[str]:
@@ -218,11 +338,11 @@ def load_settings(environ: Mapping[str, str] | None = None, **overrides: Any) ->
         first = error.errors()[0]
         where = "__".join(str(part) for part in first["loc"]).upper()
         where = where if where.startswith((PREFIX, "POLYWEATHER_")) else PREFIX + where
-        raise SetupError(f"{where}: {first['msg']}") from error
+        raise SetupError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from None  # it would show the value
 
 
 def flat(settings: Settings, *, show_secrets: bool) -> dict[str, Any]:
-    """One flat object of lower-case names with effective values; secrets masked unless asked for."""
+    """One flat object of lower-case names with effective values; secrets and passwords masked unless asked for."""
     out: dict[str, Any] = {}
 
     def walk(prefix: str, value: Any) -> None:
@@ -239,4 +359,6 @@ def flat(settings: Settings, *, show_secrets: bool) -> dict[str, Any]:
 
     walk("", settings)
     out["observations_url"] = settings.observations_location
+    if not show_secrets:
+        out = {name: masked(value) if isinstance(value, str) else value for name, value in out.items()}
     return out

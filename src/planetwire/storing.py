@@ -69,6 +69,14 @@ class Observations:
     bell: MemoryWakeup
     required: bool
 
+    async def usable(self) -> str | None:
+        """What readiness says of the store: it can be read, and of a file also that it is whole and takes writes."""
+        await self.log.head()
+        if not isinstance(self.store, SqliteObservationStore):
+            return None
+        read_damage = self.log.damage if isinstance(self.log, SqliteEventLog) else None
+        return read_damage or await self.store.trouble()
+
     async def feed(self, hub: Hub, publish: Publish) -> dict[str, Loop]:
         """Let `publish` have every event from the hub's head on, in revision order; the loops that do it."""
         head = await hub.start()
@@ -110,7 +118,9 @@ async def open_observations(stack: AsyncExitStack, settings: Settings, dsn: str 
         pool = None
     else:
         pool = await _pool(stack, location)
-        store = PostgresObservationStore(pool, SystemClock(), retention_s=_retention_s(settings))
+        store = PostgresObservationStore(
+            pool, SystemClock(), retention_s=_retention_s(settings), migration=settings.migration
+        )
         event_log = PostgresObservationLog(pool)
     await store.start()
     stack.push_async_callback(store.aclose)

@@ -8,12 +8,21 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from ssl import SSLContext
 from typing import TypeAlias
 
 from planetwire.clock import SystemClock
 from planetwire.collect.bodies_file import FileBodyStore
 from planetwire.collect.collector import FeedCollector
-from planetwire.collect.feeds import fact_feeds, observation_feeds, source_defaults, unknown
+from planetwire.collect.feeds import (
+    FactFeed,
+    ObservationFeed,
+    check_feed,
+    fact_feeds,
+    observation_feeds,
+    source_defaults,
+    unknown,
+)
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.http import PoliteClient
 from planetwire.collect.observe import ObservationFeeds
@@ -25,6 +34,7 @@ from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.hints_postgres import write_hint
 from planetwire.jobs.housekeeping import Housekeeping
 from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.marks_file import WorkerMarks, take_over
 from planetwire.jobs.running import Handler
 from planetwire.jobs.schedule import Schedule
 from planetwire.jobs.schedule_postgres import PostgresScheduleBook
@@ -32,6 +42,7 @@ from planetwire.jobs.task_clear_cache import ClearCacheTask
 from planetwire.jobs.task_clear_data import ClearDataTask
 from planetwire.jobs.task_collect import CollectTask
 from planetwire.jobs.task_earth_refresh import EarthRefreshTask
+from planetwire.jobs.telling import Telling
 from planetwire.jobs.worker import Worker
 from planetwire.layers.canary import RelayRegistry
 from planetwire.layers.registry import EarthLayerAdapterRegistry
@@ -45,6 +56,7 @@ from planetwire.postgres import Pool, close_pool, open_pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
 from planetwire.settings import Settings
+from planetwire.sharing import job_log_of
 from planetwire.storing import check_sharing
 from planetwire.stream.log_postgres import PostgresEventLog
 
@@ -68,6 +80,14 @@ class Secrets:
     changes_bus: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class OwnWeb:
+    """Where our web process answers, and how its certificate is known; see `tls`."""
+
+    url: str
+    trust: SSLContext | None = None
+
+
 @dataclass(slots=True)
 class Parts:
     """A role's background loops by name, and what to do before they are ended."""
@@ -88,10 +108,11 @@ def check_supported(settings: Settings) -> None:
     """Raises SetupError for a setting whose backend this version does not have, rather than ignoring it."""
     check_sharing(settings)
     check_changes_bus(settings)
-    known = {*fact_feeds(), *observation_feeds()}
-    for source in settings.feeds:
+    known: dict[str, FactFeed | ObservationFeed] = {**fact_feeds(), **observation_feeds()}
+    for source, own in settings.feeds.items():
         if source not in known:
             raise SetupError(f"PLANETWIRE_FEEDS__{source.upper()}__…: {unknown(source, known).message}")
+        check_feed(known[source], own)
 
 
 async def pool_of(stack: AsyncExitStack, dsn: str, name: str, size: int) -> Pool:
@@ -131,7 +152,7 @@ def soon(step: Callable[[], None]) -> Callable[[], Awaitable[None]]:
 
 @asynccontextmanager
 async def open_work(
-    settings: Settings, dsn: str, secrets: Secrets, *, feeds: bool, web_url: str
+    settings: Settings, dsn: str, secrets: Secrets, *, feeds: bool, web: OwnWeb
 ) -> AsyncIterator[Parts]:
     """The ledger's worker; with `feeds` the schedule and the observation feeds in the same process."""
     check_supported(settings)
@@ -150,23 +171,36 @@ async def open_work(
         known = PostgresSourceStore(pool, source_defaults(settings))
         await known.ensure()
         collector = FeedCollector(fact_feeds(), client, FileBodyStore(settings.data_dir / "bodies"), clock, settings)
+        job_log = job_log_of(stack, settings, pool, secrets.session_key)
+        telling = Telling(job_log, clock)
+        tell = telling.tell
         handlers: dict[TaskType, Handler] = {
-            TaskType.COLLECT: CollectTask(queue, collector, facts, known, clock, _throttle(settings)),
-            TaskType.CLEAR_DATA: ClearDataTask(queue, facts, registry.owned_tables),
+            TaskType.COLLECT: CollectTask(queue, collector, facts, known, clock, _throttle(settings), tell),
+            TaskType.CLEAR_DATA: ClearDataTask(queue, facts, registry.owned_tables, tell=tell),
             TaskType.CLEAR_CACHE: ClearCacheTask(queue, write_hint, registry.adapter),
             TaskType.EARTH_REFRESH: EarthRefreshTask(queue, write_hint, registry.adapter),
         }
         worker = Worker(
-            queue, queue, handlers, doorbell.bell(TASKS), settings.jobs, clock, heart=lambda: _heart(settings, dsn)
+            queue,
+            queue,
+            handlers,
+            doorbell.bell(TASKS),
+            settings.jobs,
+            clock,
+            heart=lambda: _heart(settings, dsn),
+            tell=tell,
         )
-        parts.loops["worker"] = worker.run
+        marks = WorkerMarks(settings.data_dir / "run" / "workers")
+        stack.enter_context(marks.living(worker.worker_id))
+        await take_over(marks, queue.take_back)
+        parts.loops |= {"worker": worker.run, "job-log": telling.run}
         add_by_hand(parts.loops, pool, doorbell.bell(CHANGES))
-        parts.loops["job-housekeeping"] = Housekeeping(queue.sweep, [queue.prune], clock).run
+        parts.loops["job-housekeeping"] = Housekeeping(queue.sweep, [queue.prune, job_log.prune], clock).run
         parts.before_end.append(soon(worker.stop))
         if feeds:
             _add_schedule(parts, settings, pool, queue)
             if settings.terminal:
-                _add_observation_feeds(parts, stack, settings, secrets, web_url)
+                _add_observation_feeds(parts, stack, settings, secrets, web)
         yield parts
 
 
@@ -187,10 +221,10 @@ def _add_schedule(parts: Parts, settings: Settings, pool: Pool, queue: PostgresJ
 
 
 def _add_observation_feeds(
-    parts: Parts, stack: AsyncExitStack, settings: Settings, secrets: Secrets, web_url: str
+    parts: Parts, stack: AsyncExitStack, settings: Settings, secrets: Secrets, web: OwnWeb
 ) -> None:
     clock = SystemClock()
-    client, sink = PoliteClient(clock), HttpPatchSink(web_url, secrets.ingest_token, clock)
+    client, sink = PoliteClient(clock), HttpPatchSink(web.url, secrets.ingest_token, clock, trust=web.trust)
     stack.push_async_callback(client.aclose)
     stack.push_async_callback(sink.aclose)
     states = FeedStates(settings.data_dir / "feeds")
@@ -199,7 +233,7 @@ def _add_observation_feeds(
 
 
 @asynccontextmanager
-async def open_collect(settings: Settings, dsn: str | None, secrets: Secrets, *, web_url: str) -> AsyncIterator[Parts]:
+async def open_collect(settings: Settings, dsn: str | None, secrets: Secrets, *, web: OwnWeb) -> AsyncIterator[Parts]:
     """The schedule, where there is a ledger, and the observation feeds."""
     check_supported(settings)
     parts = Parts()
@@ -209,7 +243,7 @@ async def open_collect(settings: Settings, dsn: str | None, secrets: Secrets, *,
             await PostgresSourceStore(pool, source_defaults(settings)).ensure()
             _add_schedule(parts, settings, pool, PostgresJobQueue(pool, settings.jobs))
         if settings.terminal:
-            _add_observation_feeds(parts, stack, settings, secrets, web_url)
+            _add_observation_feeds(parts, stack, settings, secrets, web)
         yield parts
 
 

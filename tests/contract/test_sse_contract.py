@@ -13,8 +13,12 @@ import pytest_asyncio
 
 from live_streams import CARRIERS, Live, SseClient, eventually, live_server, the_guard
 from planetwire.clock import ManualClock, SystemClock
+from planetwire.ports import Limit
+from planetwire.setting_texts import networks
 from planetwire.stream.hub import Hub
 from planetwire.web.frames import sse_encoder
+from planetwire.web.limits_memory import DEFAULTS, MemoryLimits
+from planetwire.web.proxies import TrustedProxies
 
 PATCH = "city_observation_patch.v1"
 
@@ -199,14 +203,14 @@ async def test_other_routes_are_answered_by_the_application(live: Live) -> None:
 async def test_a_kept_connection_may_turn_into_a_stream(live: Live) -> None:
     client = await SseClient.connect(live.port, "/other")
     await client.body()
-    client.writer.write(b"GET /api/events?cities=shanghai HTTP/1.1\r\nhost: x\r\n\r\n")
+    client.writer.write(b"GET /api/events?cities=shanghai HTTP/1.1\r\nhost: localhost\r\n\r\n")
     assert (await client.reader.readline()).split()[1] == b"200"
 
 
 async def test_what_a_client_sends_after_the_request_is_ignored(live: Live, carrier: str) -> None:
     client, _ = await open_stream(live, "cities=shanghai")
     garbage = b"\x00garbage" if carrier == "protocol" else b""  # uvicorn itself answers garbage with a 400
-    client.writer.write(b"GET /api/events?cities=taipei HTTP/1.1\r\nhost: x\r\n\r\n" + garbage)
+    client.writer.write(b"GET /api/events?cities=taipei HTTP/1.1\r\nhost: localhost\r\n\r\n" + garbage)
     await client.writer.drain()
     live.publish("shanghai", "taipei", type=PATCH)
     assert [patch["city"] for patch in await client.frames(1)] == ["shanghai"]
@@ -215,7 +219,8 @@ async def test_what_a_client_sends_after_the_request_is_ignored(live: Live, carr
 
 async def test_caps_answer_503_and_free_their_slots(carrier: str) -> None:
     """Per address and in all; the client is told when to try again."""
-    async with live_server(carrier, max_per_address=2, max_connections=3) as live:
+    guard = the_guard(proxies=TrustedProxies(networks("127.0.0.1")))
+    async with live_server(carrier, guard=guard, max_per_address=2, max_connections=3) as live:
         first, _ = await open_stream(live, "cities=shanghai")
         await open_stream(live, "cities=shanghai")
         refused = await SseClient.connect(live.port, "/api/events?cities=shanghai")
@@ -230,6 +235,28 @@ async def test_caps_answer_503_and_free_their_slots(carrier: str) -> None:
         await first.close()
         await eventually(lambda: live.limits.connections == 2, "the slot of the closed stream was not freed")
         await open_stream(live, "cities=shanghai")
+
+
+async def test_a_made_up_client_avoids_no_cap(carrier: str) -> None:
+    """Nobody is believed who is no trusted proxy, not even on this machine."""
+    async with live_server(carrier, max_per_address=1) as live:
+        await open_stream(live, "cities=shanghai", x_forwarded_for="192.0.2.1")
+        other = await SseClient.connect(
+            live.port, "/api/events?cities=shanghai", headers={"x-forwarded-for": "192.0.2.2"}
+        )
+        assert other.status == 503
+
+
+async def test_openings_are_limited_and_told_when_to_come_again(carrier: str) -> None:
+    """S13."""
+    guard = the_guard(limits=MemoryLimits({**DEFAULTS, Limit.STREAM: 2}))
+    async with live_server(carrier, guard=guard) as live:
+        for _ in range(2):
+            client, _ = await open_stream(live, "cities=shanghai")
+            await client.close()
+        refused = await SseClient.connect(live.port, "/api/events?cities=shanghai")
+        assert (refused.status, (await refused.body())["code"]) == (429, "too_many_openings")
+        assert 0 < int(refused.headers["retry-after"]) <= 60
 
 
 async def test_closed_reads_need_credentials(carrier: str) -> None:
@@ -285,7 +312,7 @@ async def test_client_that_leaves_while_its_start_is_looked_up_frees_its_slot(li
     live.publish(*["shanghai"] * 3, type=PATCH)
     live.log.gate.clear()
     _, writer = await asyncio.open_connection("127.0.0.1", live.port)
-    writer.write(b"GET /api/events?cities=shanghai&since_revision=1 HTTP/1.1\r\nhost: x\r\n\r\n")
+    writer.write(b"GET /api/events?cities=shanghai&since_revision=1 HTTP/1.1\r\nhost: localhost\r\n\r\n")
     await live.log.waiting.wait()
     assert live.limits.connections == 1
     writer.transport.abort()
@@ -307,7 +334,7 @@ async def test_log_never_reached_is_503(carrier: str) -> None:
 
 async def test_what_follows_a_request_says_nothing_about_it(carrier: str) -> None:
     """A second request in the same segment, with the credentials that the first lacks: the first is refused."""
-    ahead = "1\r\n\r\nGET /api/events?cities=tokyo HTTP/1.1\r\nhost: x\r\nauthorization: Bearer admin-token"
+    ahead = "1\r\n\r\nGET /api/events?cities=tokyo HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer admin-token"
     async with live_server(carrier, guard=the_guard(public_reads=False)) as live:
         client = await SseClient.connect(live.port, "/api/events?cities=shanghai", headers={"x-first": ahead})
         assert client.status == 401

@@ -168,6 +168,9 @@ async def test_cursor_that_cannot_be_served_is_told_with_channel_and_reason(
         ('{"subscribe":["earth_updates"],"since":{"earth_updates":"x"}}', "bad_cursor"),
         ('{"ping":"%s"}' % ("x" * 5000), "too_large"),
         (b"\xff\xfe", "bad_message"),
+        ('{"ping":' + "[" * 300 + "]" * 300 + "}", "too_deep"),
+        ('{"subscribe":' + "[" * 300 + "]" * 300 + "}", "too_deep"),
+        ("[" * 4_000, "bad_message"),
     ],
 )
 async def test_bad_message_is_an_error_frame_and_the_connection_stays(live: Live, text: str | bytes, code: str) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -130,3 +131,18 @@ def test_everything_killed_at_once_starts_again_with_what_was_acknowledged(
     detail = httpx.get(f"{made.url}/api/city/shanghai/detail", trust_env=False).json()
     values = [point[1] for series in detail["timeseries"]["series"] for point in series["points"]]
     assert 30.0 in values and len(json.dumps(detail)) > 100
+
+
+def test_the_feed_server_of_a_demo_is_started_again_at_its_address(installation: Callable[..., Installation]) -> None:
+    """As every child: feeds that were killed come back where they were, and the next collect finds them."""
+    made = installation("demo")
+    with made.client() as client:
+        first = made.submit(client, "collect", "usgs_quakes")
+        assert made.wait_job(client, first)["status"] == "completed"
+        killed = made.kill("feeds")
+        new = wait_for(lambda: made.children().get("feeds") not in (None, killed), within_s=60, what="feeds again")
+        assert new and not Path(f"/proc/{killed}").exists(), "and the dead one is no zombie"
+        again = made.submit(client, "collect", "usgs_quakes")
+        assert made.wait_job(client, again)["status"] == "completed"
+        assert made.stop() == 0
+    assert not [line for line in made.log().splitlines() if "Traceback" in line]

@@ -276,3 +276,75 @@ def test_on_a_phone_the_panel_has_no_width_to_spare_and_needs_none(
     assert wide == []
     assert page.watched.errors == []  # type: ignore[attr-defined]
     page.context.close()
+
+
+def test_a_clear_says_how_many_rows_go_and_asks_before_it_is_run_and_before_it_is_run_again(
+    panel: Page, panel_installation: Installation
+) -> None:
+    """By the keyboard alone: Escape keeps, and the focus comes back to the button that began it."""
+    count = "select count(*) from collected_data where source = 'usgs_quakes'"
+    panel_installation.execute(
+        "insert into collected_data (source, external_key, kind, lat, lon)"
+        " select 'usgs_quakes', 'made-' || n, 'earthquake', 1, 1 from generate_series(1, 1234) n"
+        " on conflict do nothing"
+    )
+    rows = panel_installation.value(count)
+    row = source_details(panel, "usgs_quakes")
+    clear = row.get_by_role("button", name="Clear all data of usgs_quakes")
+    clear.focus()
+    panel.keyboard.press("Enter")
+    dialog = panel.get_by_role("alertdialog")
+    expect(dialog).to_contain_text(f"{rows:,} records will be deleted")
+    panel.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)
+    expect(clear).to_be_focused()
+    assert panel_installation.value(count) == rows
+    panel.keyboard.press("Enter")
+    expect(dialog).to_contain_text(f"{rows:,} records")
+    panel.keyboard.press("Tab")
+    expect(dialog.get_by_role("button", name="Delete")).to_be_focused()
+    before = newest(panel_installation, "usgs_quakes")
+    panel.keyboard.press("Enter")
+    task_id = wait_for(
+        lambda: (now := newest(panel_installation, "usgs_quakes")) > before and now, within_s=10, what="a clear"
+    )
+    with panel_installation.client() as client:
+        assert panel_installation.wait_job(client, task_id, within_s=20)["records_processed"] == rows
+
+    tab(panel, "Finished")
+    item = job_item(panel, task_id)
+    item.get_by_text("Who and log").click()
+    expect(item).to_contain_text("Started by session")
+    expect(item).to_contain_text(f"{rows:,} records deleted, as session asked")
+    expect(item.get_by_role("list", name=f"Log of job {task_id}")).to_contain_text("rows deleted from collected_data")
+    panel_installation.execute(
+        "insert into collected_data (source, external_key, kind) values ('usgs_quakes', 'x', 'earthquake')"
+    )
+    item.get_by_role("button", name=f"Run job {task_id} again").click()
+    expect(dialog).to_contain_text("1 record will be deleted")
+    dialog.get_by_role("button", name="Keep").click()
+    expect(dialog).to_have_count(0)
+    assert newest(panel_installation, "usgs_quakes") == task_id
+    item.get_by_role("button", name=f"Run job {task_id} again").click()
+    dialog.get_by_role("button", name="Delete").click()
+    again = wait_for(
+        lambda: (now := newest(panel_installation, "usgs_quakes")) > task_id and now, within_s=10, what="a clear again"
+    )
+    expect(item).to_contain_text(f"Run again by session as #{again}")
+    with panel_installation.client() as client:
+        panel_installation.wait_job(client, again, within_s=20)
+    assert panel_installation.value(count) == 0
+
+
+def test_the_log_of_a_running_job_grows_while_it_is_looked_at(panel: Page, panel_installation: Installation) -> None:
+    task_id = started(panel, panel_installation, "celestrak_gp")
+    tab(panel, "Running")
+    item = job_item(panel, task_id)
+    item.get_by_text("Who and log").click(timeout=15_000)
+    lines = item.get_by_role("list", name=f"Log of job {task_id}").get_by_role("listitem")
+    expect(lines.filter(has_text="committed").first).to_be_visible(timeout=15_000)
+    first = lines.count()
+    wait_for(lambda: lines.count() > first, within_s=20, what="more lines")
+    item.get_by_role("button", name=f"Stop job {task_id}").click()
+    with panel_installation.client() as client:
+        panel_installation.wait_job(client, task_id, within_s=20)

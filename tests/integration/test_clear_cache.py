@@ -25,7 +25,7 @@ SNAPSHOTS = ("/api/scan/terminal", "/api/city/shanghai/detail", "/api/city/shang
 async def working(earth: Earth) -> AsyncIterator[None]:
     """A worker of the same installation."""
     dsn = str(earth.settings.database_url)
-    async with wiring.open_work(earth.settings, dsn, SECRETS, feeds=False, web_url=earth.url) as parts:
+    async with wiring.open_work(earth.settings, dsn, SECRETS, feeds=False, web=wiring.OwnWeb(earth.url)) as parts:
         tasks = [asyncio.ensure_future(run()) for run in parts.loops.values()]
         try:
             yield

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import orjson
+import pytest
 import pytest_asyncio
 
 from ledger_tools import claim_one, queue_on, wish
@@ -55,6 +56,9 @@ class House:
         await self.queue.finish(lease, JobStatus.COMPLETED)
         return dict(await self.pool.fetchrow("select * from collection_tasks where id = $1", lease.job.id))
 
+    async def source(self, source: str = "celestrak_gp") -> dict[str, Any]:
+        return next(row for row in await self.sources.list() if row["source"] == source)
+
     async def count(self, source: str = "celestrak_gp") -> int:
         return await self.pool.fetchval("select count(*) from collected_data where source = $1", source)
 
@@ -62,6 +66,7 @@ class House:
 @pytest_asyncio.fixture
 async def house(pg_pool: Pool, feed_server: FeedServer, tmp_path: Path) -> AsyncIterator[Callable[..., House]]:
     async with PoliteClient(SystemClock()) as client:
+        await PostgresSourceStore(pg_pool, source_defaults(Settings())).ensure()
         yield lambda floor_s=0.0: House(pg_pool, feed_server, client, tmp_path, floor_s)
 
 
@@ -154,6 +159,56 @@ async def test_failures_leave_the_facts_alone(house: Callable[..., House]) -> No
     assert await one.count() == rows
 
 
+@pytest.mark.parametrize("tail", [b"[{}]", b"<br />\n<b>Fatal error</b>: out of memory"])
+async def test_a_body_that_goes_on_after_its_end_sweeps_nothing_and_the_source_says_so(
+    house: Callable[..., House], tail: bytes
+) -> None:
+    """Two lists stuck together, or an error page behind one, once deleted a third of the catalogue."""
+    one = house()
+    body = orjson.loads(await _body(one))[:100]
+    one.server.set_body(GP, orjson.dumps(body))
+    await one.collect()
+    one.server.set_body(GP, orjson.dumps(body[:60]) + tail)
+    job = await one.collect()
+    assert "nothing was swept" in job["message"]
+    assert await one.count() == 100
+    source = await one.source()
+    assert (source["last_error_code"], "goes on after its end" in source["last_error"]) == ("incomplete_body", True)
+    one.server.set_body(GP, orjson.dumps(body[:90]))
+    await one.collect()
+    assert (await one.count(), (await one.source())["last_error_code"]) == (90, None)
+
+
+async def test_a_body_of_which_most_is_refused_is_told_with_its_source(house: Callable[..., House]) -> None:
+    one = house()
+    body = orjson.loads(await _body(one))[:20]
+    one.server.set_body(GP, orjson.dumps([record | {"EPOCH": "never"} for record in body[1:]] + body[:1]))
+    await one.collect()
+    assert (await one.count(), (await one.source())["last_error_code"]) == (1, "mostly_rejected")
+
+
+async def test_whatever_ends_a_collect_stands_with_its_source(
+    house: Callable[..., House], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also what nobody thought of: the diagnostic looks there, and a job's own text is quoted nowhere."""
+    one = house()
+
+    async def broken(*_: object) -> None:
+        raise ZeroDivisionError("a secret of ours")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PostgresFactStore, "upsert", broken)
+        await one.queue.submit(wish(source="celestrak_gp"))
+        lease = await claim_one(one.queue)
+        with pytest.raises(ZeroDivisionError):
+            await one.task(lease)
+    await one.queue.finish(lease, JobStatus.CANCELLED)
+    source = await one.source()
+    assert (source["last_error_code"], source["last_error"]) == ("internal", "an error of ours: ZeroDivisionError")
+    await one.collect()
+    assert (await one.source())["last_error_code"] is None
+
+
 async def test_a_quake_that_changed_its_id_is_one_row(house: Callable[..., House]) -> None:
     """Report 53; a deleted one is gone, report 54; one that left the window stays."""
     one = house()
@@ -174,5 +229,5 @@ async def test_a_quake_that_changed_its_id_is_one_row(house: Callable[..., House
 
 
 async def _body(one: House) -> bytes:
-    async with httpx.AsyncClient() as client:
+    async with httpx.AsyncClient(timeout=60) as client:
         return (await client.get(f"{one.server.url}{GP}?GROUP=active&FORMAT=json")).content

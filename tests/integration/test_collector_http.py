@@ -435,7 +435,7 @@ async def test_an_unknown_source_names_the_nearest(bench: Bench) -> None:
 
 
 async def test_the_client_names_itself_and_bounds_a_body(bench: Bench) -> None:
-    assert bench.client._client.headers["User-Agent"] == f"planetwire/{__version__}"
+    assert bench.client._headers["User-Agent"] == f"planetwire/{__version__}"
     url = f"{bench.server.url}{PATH}"
     for step in (Step(), Step(gzip=True), Step(chunked=True)):
         bench.server.script(PATH, [step])

@@ -270,3 +270,20 @@ async def test_every_table_of_the_registry_exists_and_is_watched_and_every_watch
             assert table == "collected_data" or "fact_key" in names
     for table in watched:
         assert REGISTRY.layers_of(table, None), f"no layer hears of {table}"
+
+
+@pytest.mark.parametrize("named", ["celestrak_tle", "celestrak_gp"])
+async def test_a_clearing_deletes_exactly_what_it_names_whoever_asked_for_it(named: str, pg_pool: Pool) -> None:
+    """Two names of one source are two sets of rows: facts and what was derived of them."""
+    runs = {source: Run(pg_pool, source) for source in ("celestrak_gp", "celestrak_tle")}
+    for number, run in enumerate(runs.values()):
+        await run.put(*(satellite(10 * number + n) for n in range(1, 8)))
+        await pg_pool.execute("update collection_tasks set status = 'completed', finished_at = now()")
+    await pg_pool.execute("insert into collection_tasks (task_type, source) values ('clear_data', $1)", named)
+    queue = queue_on(pg_pool)
+    lease = await claim_one(queue)
+    assert lease.job.source == named
+    await ClearDataTask(queue, runs[named].facts, REGISTRY.owned_tables, chunk_rows=3)(lease)
+    for table in ("collected_data", "satellite_orbits", "earth_interactables"):
+        left = await pg_pool.fetch(f"select source, count(*) from {table} group by source")
+        assert [tuple(row) for row in left] == [(({*runs} - {named}).pop(), 7)], table

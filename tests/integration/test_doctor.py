@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
@@ -11,15 +12,18 @@ import pytest
 
 from cable import Cable
 from fix_earth import TOKEN, Earth
-from ledger_tools import until
+from ledger_tools import SOMEBODY, until
 from planetwire import diagnosing
+from planetwire.collect.feedstate_file import FeedStates
 from planetwire.errors import BackendError
 from planetwire.finding import PATH, first_broken
 from planetwire.jobs.diagnosis_postgres import examine_ledger
+from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Json
 from planetwire.outbox.canary_postgres import SOURCE, release_canary
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.diagnosis_postgres import examine
+from planetwire.outbox.registry_postgres import write_feeds
 from planetwire.outbox.server_postgres import examine_server
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.postgres import Pool, connect
@@ -132,7 +136,7 @@ async def test_a_trigger_that_is_gone_or_off_is_named_and_repaired(earth: Earth,
     assert codes(steps, "triggers") == {code, "canary_unwritten"}
     assert "tr_planet_collected_data_changed_insert on collected_data" in steps["triggers"]["detail"]
     assert f"docs/operations.md#{code}" in render(list(steps.values()))
-    assert await diagnosing.repair(str(earth.settings.database_url)) == 1
+    assert await diagnosing.repair(str(earth.settings.database_url), SOMEBODY) == 1
     assert broken(await earth.doctor()) is None
 
 
@@ -210,6 +214,36 @@ async def test_a_pair_without_a_layer_is_named(earth: Earth) -> None:
     steps = await earth.doctor()
     assert broken(steps) == "adapter" and codes(steps, "adapter") == {"pair_unmapped"}
     assert "collected_data/nobody_knows_it (1)" in steps["adapter"]["detail"]
+    await earth.pool.execute("delete from collected_data where source = 'nobody_knows_it'")
+
+    async def consumed() -> bool:
+        return not await earth.pool.fetchval("select count(*) from earth_data_change_events where consumed_at is null")
+
+    await until(consumed)
+    steps = await earth.doctor()
+    assert steps["adapter"]["ok"], "what came and went is over, though the outbox remembers it for a day"
+
+
+async def test_a_pair_that_has_a_layer_by_now_is_not_named_and_one_of_another_table_for_some_minutes(
+    pg_pool: Pool,
+) -> None:
+    await pg_pool.execute(
+        """insert into earth_data_change_events (table_name, operation, source, skipped_reason, consumed_at)
+           values ('satellite_orbits', 'INSERT', 'nobody', 'unmapped', clock_timestamp()),
+               ('satellite_orbits', 'INSERT', 'celestrak_gp', 'unmapped', clock_timestamp()),
+               ('collected_data', 'INSERT', 'usgs_quakes', 'unmapped', clock_timestamp())"""
+    )
+    await write_feeds(pg_pool, EarthLayerAdapterRegistry().feeds())
+    await pg_pool.execute("insert into collected_data (source, external_key, kind) values ('usgs_quakes', 'a', 'x')")
+
+    async def adapter() -> Json:
+        async with pg_pool.acquire() as connection:
+            return next(one for one in await examine(connection) if one["step"] == "adapter")
+
+    found = await adapter()
+    assert "satellite_orbits/nobody (1)" in found["detail"] and found["detail"].count("/") == 1
+    await pg_pool.execute("update earth_data_change_events set consumed_at = consumed_at - interval '11 minutes'")
+    assert (await adapter())["ok"]
 
 
 async def test_a_web_process_that_is_down_is_named_and_the_relay_is_not(earth: Earth) -> None:
@@ -328,3 +362,38 @@ async def test_a_database_that_is_down_is_said_at_once(earth: Earth, pg_cluster:
         await diagnosing.examine_path(nowhere, earth.url, None, canary=True)
     earth.settings = earth.settings.model_copy(update={"database_url": nowhere})
     assert broken(await earth.doctor()) == "database"
+
+
+async def test_a_collect_that_ended_without_a_word_of_its_own_is_found_until_one_succeeds(earth: Earth) -> None:
+    """Its worker died three times, or it ran beyond its deadline: then only the ledger knows."""
+    await earth.pool.execute("insert into datasources (source) values ('usgs_quakes') on conflict do nothing")
+    await earth.pool.execute(
+        "insert into collection_tasks (task_type, source, status, error_code, error, finished_at)"
+        " values ('collect', 'usgs_quakes', 'failed', 'deadline_exceeded', 'too long', clock_timestamp())"
+    )
+    steps = await earth.doctor(canary=False)
+    assert (codes(steps, "facts"), steps["facts"]["ok"]) == ({"feed_failed"}, False)
+    assert "usgs_quakes: deadline_exceeded too long" in steps["facts"]["detail"]
+    await earth.pool.execute("update datasources set last_success_at = clock_timestamp() where source = 'usgs_quakes'")
+    assert (await earth.doctor(canary=False))["facts"]["ok"]
+
+
+async def test_a_source_that_reports_a_fault_is_found(earth: Earth) -> None:
+    for code in ("internal", "bad_body", "transient", "incomplete_body", "mostly_rejected"):
+        await earth.pool.execute(
+            "insert into datasources (source, last_error_code, last_error) values ('usgs_quakes', $1, 'why')"
+            " on conflict (source) do update set last_error_code = excluded.last_error_code, last_error = 'why'",
+            code,
+        )
+        assert f"usgs_quakes: {code} why" in (await earth.doctor(canary=False))["facts"]["detail"]
+
+
+def test_an_observation_feed_that_fails_again_and_again_is_found(tmp_path: Path) -> None:
+    states = FeedStates(tmp_path / "feeds")
+    assert diagnosing.observation_feeds_step(tmp_path)["ok"]
+    for failures, ok in ((1, True), (2, False), (0, True)):
+        states.update("awc_metar", {"failures": failures, "last_error_code": "bad_body", "last_error": "HTML"})
+        found = diagnosing.observation_feeds_step(tmp_path)
+        assert found["ok"] == ok
+    states.update("awc_metar", {"failures": "x", "last_error": [1]})
+    assert diagnosing.observation_feeds_step(tmp_path)["ok"]

@@ -144,3 +144,47 @@ async def test_the_application_role_owns_the_schema_and_may_turn_triggers_off(pg
         assert not await connection.fetchval("select rolsuper from pg_roles where rolname = current_user")
         await connection.execute("set session_replication_role = replica")
         await connection.execute("create table mine (n int)")
+
+
+@pytest.fixture
+def far(folder: Path) -> Iterator[EmbeddedPostgres]:
+    """A cluster whose socket lies in a folder where everybody may make names."""
+    made = EmbeddedPostgres(folder / ("x" * 90))
+    yield made
+    place = made.socket_dir
+    if place.is_symlink() or place.is_file():
+        place.unlink()
+    elif place.exists():
+        place.rmdir()
+
+
+def test_a_link_in_the_place_of_the_socket_folder_is_neither_followed_nor_given_away(
+    far: EmbeddedPostgres, folder: Path
+) -> None:
+    """Whoever may write there could else have root give any folder away, and empty it of sockets."""
+    aim = folder / "aim"
+    aim.mkdir(mode=0o755)
+    (aim / ".s.PGSQL.5432").touch()
+    before = aim.stat()
+    far.socket_dir.symlink_to(aim)
+    with pytest.raises(SetupError, match="link"):
+        far.start()
+    assert (aim.stat().st_uid, aim.stat().st_mode) == (before.st_uid, before.st_mode)
+    assert (aim / ".s.PGSQL.5432").exists()
+
+
+@pytest.mark.parametrize("mode", [0o755, 0o770, 0o701])
+def test_a_socket_folder_that_others_may_enter_is_refused(far: EmbeddedPostgres, mode: int) -> None:
+    far.socket_dir.mkdir()
+    far.socket_dir.chmod(mode)
+    with pytest.raises(SetupError, match="others may enter"):
+        far.start()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a folder of somebody else")
+def test_a_socket_folder_of_somebody_else_is_refused(far: EmbeddedPostgres) -> None:
+    far.socket_dir.mkdir(mode=0o700)
+    os.chown(far.socket_dir, 54_321, 54_321)
+    with pytest.raises(SetupError, match="somebody else"):
+        far.start()
+    assert far.socket_dir.stat().st_uid == 54_321

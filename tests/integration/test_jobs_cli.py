@@ -311,3 +311,10 @@ async def test_a_watch_that_is_interrupted_ends_cleanly_and_leaves_the_jobs_alon
     _, said = await watching.communicate()
     assert watching.returncode == code and b"Traceback" not in said
     assert await row_of(pg_pool, job.id) == before
+
+
+async def test_a_clearing_is_submitted_under_the_very_name_that_was_given(shell: Shell, pg_pool: Pool) -> None:
+    await shell("submit", "collect", "celestrak_tle")
+    await shell("submit", "clear_data", "celestrak_tle", "--yes")
+    rows = await pg_pool.fetch("select task_type, source from collection_tasks order by id")
+    assert [tuple(row) for row in rows] == [("collect", "celestrak_gp"), ("clear_data", "celestrak_tle")]

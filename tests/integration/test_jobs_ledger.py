@@ -7,9 +7,10 @@ import asyncio
 import asyncpg
 import pytest
 
-from ledger_tools import ALL_TYPES, claim_one, queue_on, row_of, status_of, wish
+from ledger_tools import ALL_TYPES, SOMEBODY, claim_one, queue_on, row_of, status_of, wish
 from planetwire.errors import LeaseLost, NotFound, StateError
 from planetwire.jobs.board_postgres import PostgresJobBoard
+from planetwire.jobs.desk_postgres import PostgresJobDesk
 from planetwire.model import JobStatus, TaskType
 from planetwire.postgres import Pool
 
@@ -239,7 +240,7 @@ async def test_the_doorbell_rings_only_while_its_gate_is_open(pg_dsn: str, pg_po
 async def test_the_board_pages_newest_first_and_shows_what_is_active(pg_pool: Pool) -> None:
     """S45, S46."""
     queue = queue_on(pg_pool)
-    board = PostgresJobBoard(pg_pool, queue)
+    board = PostgresJobBoard(pg_pool)
     ids = [(await queue.submit(wish(source=f"s{n}")))[0].id for n in range(5)]
     first, cursor = await board.page(status=None, source=None, cursor=None, limit=3)
     rest, end = await board.page(status=None, source=None, cursor=cursor, limit=3)
@@ -264,16 +265,16 @@ async def test_the_board_pages_newest_first_and_shows_what_is_active(pg_pool: Po
 async def test_a_retry_submits_the_same_work_again_once(pg_pool: Pool) -> None:
     """Q28."""
     queue = queue_on(pg_pool)
-    board = PostgresJobBoard(pg_pool, queue)
+    board, desk = PostgresJobBoard(pg_pool), PostgresJobDesk(pg_pool, queue)
     job, _ = await queue.submit(wish(payload={"depth": 2, "scheduled": True}, priority=7))
     with pytest.raises(StateError) as refused:
-        await board.retry(job.id)
+        await desk.retry(SOMEBODY, [await board.get(job.id)])
     assert refused.value.code == "job_active"
     await queue.cancel(job.id)
-    again, created = await board.retry(job.id)
+    again, created = await desk.retry(SOMEBODY, [await board.get(job.id)])
     assert created and again.id != job.id
     assert (again.payload, again.priority, again.source) == ({"depth": 2}, 7, "alpha")
-    assert await board.retry(job.id) == (again, False)
+    assert await desk.retry(SOMEBODY, [await board.get(job.id)]) == (again, False)
 
 
 async def test_ids_beyond_31_bits_work_everywhere(pg_pool: Pool) -> None:

@@ -11,12 +11,16 @@ import pytest
 from fastapi import FastAPI
 
 from ledger_tools import ALL_TYPES, claim_one, queue_on, row_of
+from planetwire.audit_postgres import PostgresAuditLog
+from planetwire.commanding import rows_of
 from planetwire.errors import NotFound
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.board_postgres import PostgresJobBoard
+from planetwire.jobs.desk_postgres import PostgresJobDesk
+from planetwire.jobs.joblog_postgres import PostgresJobLog
 from planetwire.model import JobRequest, JobStatus, SourceDefaults
 from planetwire.postgres import Pool
-from planetwire.web import jobs, problems, sources
+from planetwire.web import audit, job_notes, jobs, problems, sources
 from planetwire.web.auth import Guard
 
 ADMIN = {"Authorization": "Bearer admin-token"}
@@ -25,7 +29,7 @@ ALIASES = {"celestrak_tle": "celestrak_gp"}
 
 @pytest.fixture
 async def client(pg_pool: Pool) -> AsyncIterator[httpx.AsyncClient]:
-    guard = Guard("admin-token", "ingest-token", b"key")
+    guard = Guard("admin-token", "ingest-token", b"key", public_diagnostics=False, viewer_token="viewer-token")
     queue = queue_on(pg_pool)
     store = PostgresSourceStore(
         pg_pool, [SourceDefaults("celestrak_gp", 7200, 7200), SourceDefaults("usgs_quakes", 60, 60)]
@@ -34,9 +38,13 @@ async def client(pg_pool: Pool) -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI()
     problems.install(app)
     canonical = lambda source: ALIASES.get(source, source)  # noqa: E731
-    app.include_router(jobs.router(queue, PostgresJobBoard(pg_pool, queue), guard, canonical, admit=_no_fairies))
+    board, desk, counted = PostgresJobBoard(pg_pool), PostgresJobDesk(pg_pool, queue), rows_of(pg_pool)
+    app.include_router(jobs.router(desk, board, guard, counted, canonical, admit=_no_fairies))
+    audit_log = PostgresAuditLog(pg_pool, keep_days=90)
+    app.include_router(job_notes.router(board, audit_log, PostgresJobLog(pg_pool, keep_s=60), guard))
+    app.include_router(audit.router(audit_log, guard))
     runs = lambda: [{"source": "awc_metar", "enabled": True}]  # noqa: E731
-    app.include_router(sources.router(store, guard, pause=queue.pause, runs=runs, canonical=canonical))
+    app.include_router(sources.router(store, guard, pause=desk.pause, rows_of=counted, runs=runs, canonical=canonical))
     transport = httpx.ASGITransport(app=app)
     async with httpx.AsyncClient(transport=transport, base_url="http://test", headers=ADMIN) as made:
         yield made
@@ -257,3 +265,27 @@ async def test_a_calendar_is_set_over_http_and_what_is_none_is_refused_with_its_
     record = await patch(cron=None, time_zone=None, misfire=None, interval_s=None, enabled=None)
     assert (record["cron"], record["time_zone"], record["misfire"], record["upcoming"]) == (None, "UTC", "once", [])
     assert (record["enabled"], record["interval_s"]) == (True, 7200)
+
+
+async def test_a_clearing_is_written_under_the_very_name_that_was_given(
+    client: httpx.AsyncClient, pg_pool: Pool
+) -> None:
+    """A collect of the other spelling is one of the source; what is deleted is what was named."""
+    made = (await _submit(client, task_type="clear_data", source="celestrak_tle")).json()
+    row = await row_of(pg_pool, made["task_id"])
+    assert (row["task_type"], row["source"]) == ("clear_data", "celestrak_tle")
+
+
+async def test_strangers_see_that_a_job_failed_and_not_how(client: httpx.AsyncClient, pg_pool: Pool) -> None:
+    """What a feed answered, or where it was asked, is for those who are signed in."""
+    task_id = (await _submit(client, task_type="collect", source="celestrak_gp")).json()["task_id"]
+    await pg_pool.execute(
+        "update collection_tasks set status = 'failed', error_code = 'transient', error = 'cannot reach 10.1.2.3',"
+        " message = 'cannot reach 10.1.2.3', sample = '<html>', finished_at = now() where id = $1",
+        task_id,
+    )
+    for headers, told in (({"Authorization": "Bearer viewer-token"}, True), ({"Authorization": ""}, False)):
+        paths = (f"/api/v1/jobs/{task_id}", "/api/v1/jobs", "/api/v1/jobs?status=dead")
+        texts = [(await client.get(path, headers=headers)).text for path in paths]
+        assert all('"transient"' in text for text in texts)
+        assert [("10.1.2.3" in text, "<html>" in text) for text in texts] == [(told, told)] * 3

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from socket import socket
 from typing import Any
 
 import orjson
@@ -264,3 +265,94 @@ async def test_an_unreadable_state_file_starts_anew(bench: Bench) -> None:
     (bench.folder / "feeds" / f"{SOURCE}.json").write_bytes(b"{half")
     assert bench.record == {}
     assert await bench.feeds.turn(SOURCE)
+
+
+async def test_a_provider_that_cannot_be_reached_is_asked_after_1_2_5_and_then_every_15_minutes(
+    bench: Bench, tmp_path: Path
+) -> None:
+    """Its floor counts from its last answer: a connection that failed asked nobody."""
+    with socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        shut = f"http://127.0.0.1:{taken.getsockname()[1]}/"
+        for pause_s in (60, 120, 300, 900, 900):
+            feeds = bench.restarted(url=shut, floor_s=0 if pause_s == 60 else 50)
+            assert not await feeds.turn(SOURCE)
+            assert bench.record["answered_at"] is None
+            assert _wait_s(bench) == pause_s
+            bench.advance(pause_s)
+    feeds = bench.restarted(floor_s=7200)
+    bench.answer(("KLGA", NOW - timedelta(minutes=9), 8.0))
+    assert await feeds.turn(SOURCE)
+    assert (bench.record["failures"], _wait_s(bench)) == (0, 7200)
+    bench.advance(600)
+    assert not await bench.restarted(floor_s=7200, url=shut).turn(SOURCE)
+    assert _wait_s(bench) == 6600, "the floor goes on from the last answer"
+
+
+def _wait_s(bench: Bench) -> float:
+    return (datetime.fromisoformat(bench.record["next_run_at"]) - bench.clock.now()).total_seconds()
+
+
+SURROGATE = b"\\ud800"  # an escape that no text in Unicode has
+
+
+async def test_a_report_with_an_escape_that_is_no_text_is_delivered_and_ends_nothing(bench: Bench) -> None:
+    """One such escape in a remark once ended the whole work process, with every job in it."""
+    rows = [
+        {"icaoId": "KLGA", "obsTime": int((NOW - timedelta(minutes=5)).timestamp()), "temp": 12, "@": "@",
+         "rawOb": f"KLGA {NOW - timedelta(minutes=5):%d%H%M}Z 00000KT 10SM 12/01 A2992 RMK @"},
+        {"icaoId": "KORD", "obsTime": int((NOW - timedelta(minutes=6)).timestamp()), "rawOb": None, "temp": 3},
+    ]  # fmt: skip
+    bench.server.set_body(PATH, orjson.dumps(rows).replace(b"@", SURROGATE))
+    assert await bench.feeds.turn(SOURCE)
+    assert {patch["payload"]["station_code"] for patch in bench.sink.patches} == {"KLGA", "KORD"}
+
+
+async def test_a_feed_that_raises_what_nobody_thought_of_fails_its_turn_and_is_tried_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Any fault of a reader is the feed's alone: the others go on, and so does the process."""
+    feed = bench.feeds._feeds[SOURCE]
+
+    def broken(body: bytes, at: datetime) -> Any:
+        raise UnicodeEncodeError("utf-8", "\ud800", 0, 1, "surrogates not allowed")
+
+    bench.answer(("KLGA", NOW - timedelta(minutes=5), 12.0))
+    with monkeypatch.context() as patched:
+        patched.setattr(feed, "parse", broken)
+        assert not await bench.feeds.turn(SOURCE)
+    assert (bench.record["failures"], bench.record["last_error_code"]) == (1, "internal")
+    assert "UnicodeEncodeError" in bench.record["last_error"] and "surrogates" not in bench.record["last_error"]
+    assert await bench.feeds.turn(SOURCE)
+    assert (bench.record["failures"], len(bench.sink.patches)) == (0, 1)
+
+
+async def test_a_loop_that_breaks_begins_again_and_leaves_the_others_alone(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = 0
+    again = asyncio.Event()
+
+    async def turn(source: str) -> bool:
+        nonlocal turns
+        turns += 1
+        if turns > 2:
+            again.set()
+            await asyncio.Event().wait()
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(bench.feeds, "turn", turn)
+    running = asyncio.ensure_future(bench.feeds.run())
+    while not again.is_set():
+        bench.advance(60)
+        await asyncio.sleep(0)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert turns == 3
+
+
+async def test_a_record_of_runs_that_somebody_edited_is_read_as_far_as_it_makes_sense(bench: Bench) -> None:
+    bench.states.update(SOURCE, {"failures": "many", "rejects": [], "cursor": [1, 2], "last_run_at": 5})
+    bench.answer(("KLGA", NOW - timedelta(minutes=5), 12.0))
+    assert await bench.restarted().turn(SOURCE)
+    assert (bench.record["failures"], bench.record["rejects"]) == (0, 0)

@@ -77,7 +77,7 @@ async def test_an_address_that_is_none_stops_the_start(tmp_path: Path) -> None:
 
 
 def test_neither_the_way_to_redis_nor_the_signing_secret_is_printed(tmp_path: Path) -> None:
-    settings = Settings(data_dir=tmp_path, redis_url="redis://:word@127.0.0.1/0", changes_bus_secret="word")  # type: ignore[arg-type]
+    settings = Settings(data_dir=tmp_path, redis_url="redis://:word@127.0.0.1/0", changes_bus_secret="word" * 6)  # type: ignore[arg-type]
     shown = flat(settings, show_secrets=False)
     assert (shown["redis_url"], shown["changes_bus_secret"]) == ("***", "***")
     assert "word" not in repr(settings)

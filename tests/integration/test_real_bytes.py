@@ -175,7 +175,7 @@ def test_parse_gives_plain_json_and_reads_gzip() -> None:
     result = satellites(gzip.compress(body))
     assert orjson.loads(orjson.dumps(result)) == satellites(body)
     assert set(result) == {"rows", "rejects", "complete", "notes"}
-    assert set(result["rejects"][0]) == {"reason", "sample", "offset"}
+    assert set(result["rejects"][0]) == {"code", "reason", "sample", "offset"}
     assert result["rows"][0]["observed_at"] == "1998-11-20T06:49:59.999808Z"
 
 

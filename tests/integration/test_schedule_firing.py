@@ -207,7 +207,7 @@ async def test_a_floor_holds_across_a_restart_and_for_runs_made_by_hand(
         assert await schedule_on(pg_pool).step() == 0
         await store.ensure()
         await pg_pool.execute("update datasources set next_run_at = null where source = 'beta'")
-    await pg_pool.execute("update datasources set last_run_at = last_run_at - interval '7200 s' where source = 'beta'")
+    await pg_pool.execute("update datasources set answered_at = answered_at - interval '7200 s' where source = 'beta'")
     assert await schedule_on(pg_pool).step() == 1
 
 

@@ -142,11 +142,11 @@ async def test_the_next_run_shown_is_never_before_the_floor_has_passed(
     store: PostgresSourceStore, pg_pool: Pool
 ) -> None:
     await pg_pool.execute(
-        "update datasources set last_run_at = clock_timestamp(), next_run_at = clock_timestamp() - interval '1 s'"
+        "update datasources set answered_at = clock_timestamp(), next_run_at = clock_timestamp() - interval '1 s'"
     )
     row = await row_of(pg_pool, "beta")
     shown = (await store.list())[1]
-    assert datetime.fromisoformat(shown["next_run_at"]) == row["last_run_at"] + timedelta(seconds=7200)
+    assert datetime.fromisoformat(shown["next_run_at"]) == row["answered_at"] + timedelta(seconds=7200)
 
 
 async def test_a_calendar_written_past_the_check_does_not_break_the_list(

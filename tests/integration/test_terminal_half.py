@@ -20,6 +20,7 @@ from websockets.exceptions import InvalidStatus
 from live_streams import SseClient
 from planetwire import serving
 from planetwire.settings import Settings
+from planetwire.web.server import server_config
 from planetwire.wiring import Secrets
 
 SECRETS = Secrets("admin-token", "ingest-token", b"k" * 32)
@@ -51,9 +52,7 @@ async def half(tmp_path: Path) -> AsyncIterator[Half]:
     settings = Settings(data_dir=tmp_path, halves="terminal")
     listener = socket.create_server(("127.0.0.1", 0))
     async with serving.open_web(settings, None, SECRETS, login_code=None) as web:
-        config = uvicorn.Config(
-            web.app, http=web.protocol, ws="websockets-sansio", lifespan="off", log_config=None, access_log=False
-        )
+        config = server_config(web.app, web.protocol)
         server = uvicorn.Server(config)
         config.load()
         server.lifespan = config.lifespan_class(config)

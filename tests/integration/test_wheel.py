@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import subprocess
@@ -46,6 +47,15 @@ def test_every_file_that_the_page_names_is_inside(wheel: zipfile.ZipFile) -> Non
     assert any("Earth" in name for name in scripts) and any("Terminal" in name for name in scripts)
 
 
+def test_what_the_page_loads_is_inside_in_each_coding_too(wheel: zipfile.ZipFile) -> None:
+    names = set(wheel.namelist())
+    loaded = [name for name in names if name.startswith(STATIC) and name.endswith((".js", ".css", ".json"))]
+    assert len(loaded) > 20
+    for name in loaded:
+        assert {f"{name}.br", f"{name}.gz"} <= names
+        assert gzip.decompress(wheel.read(f"{name}.gz")) == wheel.read(name)
+
+
 def test_sql_schema_and_samples_travel_too(wheel: zipfile.ZipFile) -> None:
     names = set(wheel.namelist())
     for file in (ROOT / "src" / "planetwire").rglob("*"):
@@ -81,7 +91,9 @@ def test_the_installed_wheel_starts_without_node_and_serves_the_whole_page(insta
             assert (page.status_code, page.headers["content-type"].partition(";")[0]) == (200, "text/html")
             named = re.findall(r'(?:src|href)="(/[^"]+)"', page.text)
             assert len(named) >= 3
-            assert {http.get(name).status_code for name in named} == {200}
+            for name in named:
+                answer = http.get(name, headers={"Accept-Encoding": "gzip"})
+                assert (answer.status_code, answer.headers.get("content-encoding")) == (200, "gzip")
             assert len(http.get("/api/scan/terminal").json()["rows"]) >= 50
     finally:
         assert made.stop() == 0

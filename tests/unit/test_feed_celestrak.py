@@ -175,7 +175,7 @@ def test_a_byte_order_mark_is_stripped() -> None:
 def test_csv_with_unknown_columns_is_read_and_a_short_row_refused() -> None:
     header = ",".join([*RECORD, "RMS", "DATA_SOURCE"])
     row = ",".join([*(str(value) for value in RECORD.values()), "0.1", "X"])
-    result = parsed(f"{header}\n{row}\n{row[:60]}\n".encode())
+    result = parsed(f"{header}\n{row[:60]}\n{row}\n".encode())
     assert (len(result.rows), len(result.rejects), result.complete) == (1, 1, True)
 
 

@@ -134,6 +134,38 @@ async def test_an_unknown_layer_is_404_and_a_bad_limit_400(made: Made) -> None:
         assert (bad.status_code, bad.json()["code"]) == (400, "bad_limit"), text
 
 
+async def test_no_number_of_limits_costs_a_whole_layer_its_place(made: Made) -> None:
+    made.facts.put("celestrak_gp", 3)
+    await made.get()
+    reads = made.facts.reads
+    for limit in range(1, 400):
+        assert (await made.get(f"{PATH}?limit={limit}")).status_code == 200
+    after = made.facts.reads
+    assert after == reads + 399
+    await made.get()
+    assert made.facts.reads == after, "the whole layer is still there"
+    await made.get(f"{PATH}?limit=399")
+    assert made.facts.reads == after, "a few of the others are too"
+    await made.get(f"{PATH}?limit=1")
+    assert made.facts.reads == after + 1, "but not all of them"
+
+
+async def test_limits_are_read_one_at_a_time_and_follow_the_layer(made: Made) -> None:
+    made.facts.put("celestrak_gp", 5)
+    made.facts.go_on.clear()
+    asking = [asyncio.create_task(made.get(f"{PATH}?limit={limit}")) for limit in (1, 2, 3, 3)]
+    await made.facts.asked.wait()
+    for _ in range(50):
+        await asyncio.sleep(0)
+    assert made.facts.reads == 1
+    made.facts.go_on.set()
+    assert [answer.json()["count"] for answer in await asyncio.gather(*asking)] == [1, 2, 3, 3]
+    assert made.facts.reads == 3
+    made.facts.put("celestrak_gp", 2)
+    await made.change()
+    assert (await made.get(f"{PATH}?limit=3")).json()["count"] == 2
+
+
 async def test_a_limit_cuts_and_says_so(made: Made) -> None:
     """Contracts §3."""
     made.facts.put("celestrak_gp", 5)

@@ -9,10 +9,10 @@ import pytest
 
 from planetwire.errors import InputError
 from planetwire.jobs.schedule import follow
-from planetwire.model import DueSource
+from planetwire.model import DueSource, NextRun
 
 NOW = datetime(2026, 5, 4, 12, 0, 10, tzinfo=UTC)
-EVERY = DueSource("alpha", NOW, NOW - timedelta(seconds=1), None, None, 600.0, 0.0, None, None, "once")
+EVERY = DueSource("alpha", NOW, NOW - timedelta(seconds=1), None, None, None, 600.0, 0.0, None, None, "once")
 HOURLY = replace(EVERY, due_at=NOW - timedelta(seconds=3), tick_at=NOW - timedelta(seconds=10), cron="0 * * * *")
 
 
@@ -68,14 +68,14 @@ def test_with_skip_what_is_later_than_a_minute_is_let_pass() -> None:
 
 
 def test_waiting_for_the_floor_is_not_being_late() -> None:
-    held = replace(HOURLY, misfire="skip", floor_s=3600.0, last_run_at=NOW - seconds(3601), due_at=NOW - seconds(900))
+    held = replace(HOURLY, misfire="skip", floor_s=3600.0, answered_at=NOW - seconds(3601), due_at=NOW - seconds(900))
     assert follow(held, 0.0).fire_at is not None
-    assert follow(replace(held, last_run_at=NOW - seconds(3700)), 0.0).fire_at is None
+    assert follow(replace(held, answered_at=NOW - seconds(3700)), 0.0).fire_at is None
 
 
 def test_the_next_run_is_never_before_the_floor_has_passed_since_the_last() -> None:
     for due in (EVERY, HOURLY):
-        then = follow(replace(due, floor_s=7200.0, last_run_at=NOW - seconds(1)), 0.0)
+        then = follow(replace(due, floor_s=7200.0, answered_at=NOW - seconds(1)), 0.0)
         assert then.next_run_at == NOW + seconds(7199)
 
 
@@ -88,3 +88,17 @@ def test_a_tick_plan_of_the_future_does_not_name_a_run_of_today() -> None:
 def test_a_schedule_written_past_the_check_is_refused(wrong: dict[str, str]) -> None:
     with pytest.raises(InputError):
         follow(replace(HOURLY, **wrong), 0.0)
+
+
+def test_a_try_after_a_failure_leaves_the_plan_as_it_is_until_its_time_has_come() -> None:
+    for plan in (EVERY, HOURLY):
+        ahead = replace(plan, due_at=NOW + seconds(400), tick_at=plan.tick_at and NOW + seconds(390))
+        again = replace(ahead, retry_at=NOW - seconds(1))
+        assert follow(again, 0.5) == NextRun(again.retry_at, ahead.tick_at, NOW + seconds(400))
+        both = follow(replace(plan, retry_at=NOW - seconds(1)), 0.0)
+        assert both == replace(follow(plan, 0.0), fire_at=NOW - seconds(1))
+
+
+def test_a_try_after_a_failure_is_never_one_that_was_missed() -> None:
+    late = replace(EVERY, misfire="skip", due_at=NOW - seconds(3000), retry_at=NOW - seconds(3600))
+    assert follow(late, 0.0).fire_at == late.retry_at

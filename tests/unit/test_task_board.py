@@ -30,6 +30,13 @@ class Watcher:
         self.rows.append((job_id, data["records_processed"]))
 
 
+class LastFrame:
+    last = b""
+
+    def offer(self, job_id: int, frame: bytes) -> None:
+        self.last = frame
+
+
 class Desk:
     def __init__(self) -> None:
         self.clock = ManualClock(datetime(2026, 5, 1, tzinfo=UTC))
@@ -132,3 +139,23 @@ async def test_ledger_that_fails_is_asked_again(desk: Desk) -> None:
     await desk.advance(1)
     await desk.advance(1)
     assert watcher.rows == [(1, 3)]
+
+
+async def test_strangers_are_not_shown_how_a_job_failed(desk: Desk) -> None:
+    """`error_code` says enough; the texts may tell of the installation, or of what a feed answered."""
+    known, stranger = LastFrame(), LastFrame()
+    desk.set(1, 5)
+    desk.board.jobs[1] = desk.board.jobs[1]._replace(
+        error_code="transient", error="cannot reach 10.1.2.3", sample="<html>", message="cannot reach 10.1.2.3"
+    )
+    desk.tasks.attach(known)
+    desk.tasks.attach(stranger, sees_errors=False)
+    await desk.settle()
+    assert b"10.1.2.3" in known.last and b"<html>" in known.last
+    assert b"10.1.2.3" not in stranger.last and b"<html>" not in stranger.last
+    row = orjson.loads(stranger.last)["data"]
+    assert (row["error_code"], row["error"], row["sample"], row["message"]) == ("transient", None, None, None)
+    desk.tasks.detach(stranger)
+    desk.tasks.attach(stranger)
+    await desk.advance(0.25)
+    assert b"10.1.2.3" in stranger.last

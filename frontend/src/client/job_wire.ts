@@ -110,9 +110,10 @@ export function cancelJob(http: Http, id: number): Promise<unknown> {
   return http.send("POST", `/api/v1/jobs/${id}/cancel`);
 }
 
-/** Rejects with HttpError 409 while the job is active. */
-export async function retryJob(http: Http, id: number): Promise<Submitted> {
-  return submitted(await http.send<unknown>("POST", `/api/v1/jobs/${id}/retry`));
+/** Rejects with HttpError 409 while the job is active, and for a clear without `confirm`: that its rows are to go. */
+export async function retryJob(http: Http, id: number, confirm = false): Promise<Submitted> {
+  const body = confirm ? { confirm } : undefined;
+  return submitted(await http.send<unknown>("POST", `/api/v1/jobs/${id}/retry`, body));
 }
 
 function sourceInfo(value: unknown): SourceInfo | null {

@@ -3,8 +3,14 @@ import type { Http } from "./http";
 
 export type Half = "earth" | "terminal";
 
+/** Each may what the ones before it may. */
+export type Role = "viewer" | "operator" | "admin";
+
 export interface SessionInfo {
   signed_in: boolean;
+  /** By which token or name; null for a stranger. */
+  who: string | null;
+  role: Role | null;
   simulated: boolean;
   halves: Half[];
   version: string;
@@ -14,7 +20,7 @@ export function fetchSession(http: Http): Promise<SessionInfo> {
   return http.get<SessionInfo>("/api/v1/session", { cache: "no-store" });
 }
 
-/** Exchanges a one-time code or an admin token for the session cookie. Rejects with HttpError 401 or 403 if refused. */
+/** Exchanges a one-time code or a token for the session cookie. Rejects with HttpError 401 or 403 if refused. */
 export function signIn(http: Http, proof: { code: string } | { token: string }): Promise<void> {
   return http.send<void>("POST", "/api/v1/session", proof);
 }

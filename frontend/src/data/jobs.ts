@@ -2,6 +2,7 @@
 import { createStore, type StoreApi } from "zustand/vanilla";
 import type { FinalStatus, JobCounts, JobRow, SourceChange, SourceInfo, TaskType } from "../client/earth_types";
 import { type Http, HttpError } from "../client/http";
+import { fetchJobNotes, fetchSourceRows, type JobNotes, type SourceRows } from "../client/job_notes_wire";
 import {
   cancelJob,
   changeSource,
@@ -62,8 +63,13 @@ export interface Jobs {
    */
   submit(task_type: TaskType, source: string): Promise<Submitted | null>;
   cancel(id: number): Promise<boolean>;
-  retry(id: number): Promise<Submitted | null>;
+  /** `confirm`: that the rows of a clear are to go. */
+  retry(id: number, confirm?: boolean): Promise<Submitted | null>;
   change(source: string, change: SourceChange): Promise<boolean>;
+  /** Who started, stopped and repeated a job, and its log; for those signed in. */
+  notes(id: number): Promise<JobNotes>;
+  /** What a clear of the source would delete now; for those signed in. */
+  rowsOf(source: string): Promise<SourceRows>;
   stop(): void;
 }
 
@@ -234,8 +240,8 @@ export function createJobs({ http, timers, random }: JobsDeps): Jobs {
     }
   }
 
-  async function retryAsk(id: number): Promise<Submitted> {
-    const answer = await retryJob(http, id);
+  async function retryAsk(id: number, confirm: boolean): Promise<Submitted> {
+    const answer = await retryJob(http, id, confirm);
     mark(answer.task_id);
     await look(id); // an old row is not pushed: what it was retried as is read here
     return answer;
@@ -258,10 +264,12 @@ export function createJobs({ http, timers, random }: JobsDeps): Jobs {
       mark(id);
       return (await wish(`cancel:${id}`, () => sent(cancelJob(http, id)))) === true;
     },
-    retry: (id) => wish(`retry:${id}`, () => retryAsk(id)),
+    retry: (id, confirm = false) => wish(`retry:${id}`, () => retryAsk(id, confirm)),
     async change(source, change) {
       return (await wish(`source:${source}`, () => sent(changeSource(http, source, change)))) === true;
     },
+    notes: (id) => fetchJobNotes(http, id),
+    rowsOf: (source) => fetchSourceRows(http, source),
     stop() {
       stopped = true;
       cancelRetry();

@@ -5,7 +5,14 @@ import { loginCode } from "../client/session_wire";
 import { jsonResponse, manualTimers, settle } from "../testing/clock";
 import { createSession } from "./session";
 
-const INFO = { signed_in: true, simulated: true, halves: ["terminal", "moon"], version: "1.2.3" };
+const INFO = {
+  signed_in: true,
+  who: "login code",
+  role: "admin",
+  simulated: true,
+  halves: ["terminal", "moon"],
+  version: "1.2.3",
+};
 
 function setUp(answer: (method: string, path: string) => Response | Error) {
   const timers = manualTimers();
@@ -59,6 +66,17 @@ describe("the one-time code of the address (contracts §3)", () => {
 });
 
 describe("the session", () => {
+  it.each([
+    ["viewer", false],
+    ["operator", true],
+    ["admin", true],
+    [null, false],
+  ])("of a %s may operate: %s", async (role, may_operate) => {
+    const { start, session } = setUp(() => jsonResponse({ ...INFO, role, signed_in: role !== null }));
+    await start("");
+    expect(session.store.getState()).toMatchObject({ role, may_operate });
+  });
+
   it("is asked for again until the server answers", async () => {
     const up = { yes: false };
     const { start, timers, asked, session } = setUp(() => (up.yes ? jsonResponse(INFO) : new TypeError("refused")));

@@ -2,13 +2,25 @@
 import { createStore, type StoreApi } from "zustand/vanilla";
 import { type Backoff, createBackoff } from "../client/backoff";
 import { type Http, HttpError } from "../client/http";
-import { fetchSession, type Half, loginCode, type SessionInfo, signIn, signOut } from "../client/session_wire";
+import {
+  fetchSession,
+  type Half,
+  loginCode,
+  type Role,
+  type SessionInfo,
+  signIn,
+  signOut,
+} from "../client/session_wire";
 
 export type SessionPhase = "loading" | "ready" | "unreachable";
 
 export interface SessionState {
   phase: SessionPhase;
   signed_in: boolean;
+  who: string | null;
+  role: Role | null;
+  /** Whether jobs and sources may be run, stopped and set: signed in, and not only to look. */
+  may_operate: boolean;
   simulated: boolean;
   halves: readonly Half[];
   version: string;
@@ -37,6 +49,9 @@ export interface Session {
 const START: SessionState = {
   phase: "loading",
   signed_in: false,
+  who: null,
+  role: null,
+  may_operate: false,
   simulated: false,
   halves: ["earth", "terminal"],
   version: "",
@@ -48,6 +63,9 @@ function known(info: SessionInfo): Partial<SessionState> {
   return {
     phase: "ready",
     signed_in: Boolean(info.signed_in),
+    who: info.who ?? null,
+    role: info.role ?? null,
+    may_operate: info.role === "operator" || info.role === "admin",
     simulated: Boolean(info.simulated),
     halves: halves.length > 0 ? halves : START.halves,
     version: info.version ?? "",

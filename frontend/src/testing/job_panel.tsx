@@ -5,6 +5,7 @@ import { initReactI18next } from "react-i18next";
 import { afterEach, beforeAll, beforeEach, vi } from "vitest";
 import { createStore } from "zustand/vanilla";
 import type { JobRow } from "../client/earth_types";
+import type { JobNotes, SourceRows } from "../client/job_notes_wire";
 import type { Submitted } from "../client/job_wire";
 import type { Earth } from "../data/earth";
 import type { JobsView } from "../data/jobs";
@@ -31,7 +32,12 @@ export function preparePanel(language = "en"): void {
   afterEach(cleanup);
 }
 
-export function showPanel(rows: readonly JobRow[], change: Partial<JobsView> = {}, signed_in = true) {
+export function showPanel(
+  rows: readonly JobRow[],
+  change: Partial<JobsView> = {},
+  signed_in = true,
+  may_operate = signed_in,
+) {
   const jobs = createStore<JobsView>(() => ({
     phase: "ready",
     error: null,
@@ -51,12 +57,17 @@ export function showPanel(rows: readonly JobRow[], change: Partial<JobsView> = {
     retry: vi.fn(async (): Promise<Submitted | null> => ({ task_id: 9, created: true })),
     change: vi.fn(async () => true),
     readMore: vi.fn(async () => undefined),
+    notes: vi.fn(async (): Promise<JobNotes> => ({ acts: [], lines: [] })),
+    rowsOf: vi.fn(async (): Promise<SourceRows> => ({ facts: 13_412, derived: 26_824 })),
   };
   const store = createStore(() => ({ layers: [{ id: "satellites", sources: ["celestrak_gp"] }] }));
   const earth = { store, jobs: { store: jobs, ...acts } } as unknown as Earth;
   const openSignIn = vi.fn();
   const refresh = vi.fn(async () => undefined);
-  const session = { store: createStore(() => ({ signed_in }) as SessionState), refresh } as unknown as Session;
+  const session = {
+    store: createStore(() => ({ signed_in, may_operate }) as SessionState),
+    refresh,
+  } as unknown as Session;
   render(
     <SessionContext.Provider value={{ session, openSignIn }}>
       <EarthContext.Provider value={{ earth, globe: null, picked: null, pick: () => undefined }}>

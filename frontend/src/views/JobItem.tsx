@@ -1,11 +1,14 @@
 /** One job: what it does, how far it is, how it ended, and the one action that makes sense now. */
+import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { JobRow, JobStatus } from "../client/earth_types";
 import { isFinal } from "../data/jobs_core";
 import { agoText } from "./age";
+import { ClearDialog } from "./ClearDialog";
 import { timeOf } from "./earth_format";
 import { Fault } from "./Fault";
 import { JobFacts, JobProgress } from "./JobFacts";
+import { JobHistory } from "./JobHistory";
 import { JobSample } from "./JobSample";
 import { messageText } from "./job_words";
 import { useJobActions } from "./use_job_actions";
@@ -86,28 +89,41 @@ function StopAction({ job }: { job: JobRow }) {
 function RetryAction({ job }: { job: JobRow }) {
   const { t } = useTranslation("earth");
   const actions = useJobActions();
+  const [asking, setAsking] = useState(false);
   const sending = actions.isPending(`retry:${job.id}`);
+  const clears = job.task_type === "clear_data" && job.source !== null;
   return (
-    <button
-      type="button"
-      className="button"
-      aria-label={t("jobs.retry_label", { id: job.id })}
-      title={sending ? t("jobs.retry_sending") : undefined}
-      disabled={sending}
-      onClick={() => actions.retry(job.id)}
-    >
-      {t("jobs.retry")}
-    </button>
+    <>
+      <button
+        type="button"
+        className="button"
+        aria-label={t("jobs.retry_label", { id: job.id })}
+        aria-haspopup={clears ? "dialog" : undefined}
+        title={sending ? t("jobs.retry_sending") : undefined}
+        disabled={sending}
+        onClick={() => (clears ? setAsking(true) : actions.retry(job.id))}
+      >
+        {t("jobs.retry")}
+      </button>
+      {asking && job.source !== null ? (
+        <ClearDialog
+          source={job.source}
+          job={job.id}
+          onYes={() => actions.retry(job.id, true)}
+          onClose={() => setAsking(false)}
+        />
+      ) : null}
+    </>
   );
 }
 
-/** Stop while it can be stopped, run again once it is over; a person without a session is asked to sign in. */
+/** Stop while it can be stopped, run again once it is over; a person without a session is asked to sign in, and one who may only look sees no action. */
 function Action({ job }: { job: JobRow }) {
   const { t } = useTranslation("earth");
-  const { signed_in, openSignIn } = useSession();
+  const { signed_in, may_operate, openSignIn } = useSession();
   if (job.retried_as !== null) return <span className="num dim">{t("jobs.retried_as", { id: job.retried_as })}</span>;
-  if (signed_in) return isFinal(job.status) ? <RetryAction job={job} /> : <StopAction job={job} />;
-  if (job.status === "completed" || job.status === "cancelling") return null;
+  if (may_operate) return isFinal(job.status) ? <RetryAction job={job} /> : <StopAction job={job} />;
+  if (signed_in || job.status === "completed" || job.status === "cancelling") return null;
   const key = isFinal(job.status) ? "jobs.sign_in_retry_label" : "jobs.sign_in_label";
   return (
     <button type="button" className="button" aria-label={t(key, { id: job.id })} onClick={openSignIn}>
@@ -137,6 +153,7 @@ export function JobItem({ job }: { job: JobRow }) {
         <Action job={job} />
       </div>
       <Words job={job} />
+      <JobHistory job={job} />
     </li>
   );
 }

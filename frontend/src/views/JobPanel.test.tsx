@@ -92,7 +92,7 @@ describe("a failed job", () => {
     expect(screen.getByText(/no element sets/)).toBeTruthy();
     expect(screen.getByText("3 of 3 attempts used")).toBeTruthy();
     fireEvent.click(button("Run job 7 again"));
-    expect(retry).toHaveBeenCalledWith(7);
+    expect(retry).toHaveBeenCalledWith(7, undefined);
   });
 
   it("shows the record at fault as it came, to be copied", async () => {

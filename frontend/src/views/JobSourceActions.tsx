@@ -3,24 +3,9 @@ import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { JobRow, SourceInfo } from "../client/earth_types";
 import { holder } from "../data/jobs_core";
+import { ClearDialog } from "./ClearDialog";
 import { useJobs } from "./use_earth";
 import { useJobActions } from "./use_job_actions";
-
-/** Deleting is asked back, in place, because it cannot be undone. */
-function Confirm({ onYes, onNo }: { onYes: () => void; onNo: () => void }) {
-  const { t } = useTranslation("earth");
-  return (
-    <div className="source__confirm" role="alertdialog" aria-label={t("sources.confirm")}>
-      <span>{t("sources.confirm")}</span>
-      <button type="button" className="button button--danger" onClick={onYes}>
-        {t("sources.confirm_yes")}
-      </button>
-      <button type="button" className="button button--quiet" onClick={onNo}>
-        {t("sources.confirm_no")}
-      </button>
-    </div>
-  );
-}
 
 function queuedTwin(rows: Iterable<JobRow>, source: string, task_type: string): JobRow | null {
   for (const row of rows)
@@ -64,25 +49,27 @@ export function ClearAction({ source }: { source: string }) {
   const actions = useJobActions();
   const [asking, setAsking] = useState(false);
   const obstacle = useObstacle(source, "clear_data");
-  const clear = () => {
-    setAsking(false);
-    actions.submit("clear_data", source);
-  };
   return (
     <>
       <button
         type="button"
         className="button button--danger"
         aria-label={t("sources.clear_label", { source })}
-        aria-expanded={asking}
+        aria-haspopup="dialog"
         title={obstacle ?? t("sources.clear_label", { source })}
         aria-description={obstacle ?? undefined}
         disabled={obstacle !== null}
-        onClick={() => setAsking(!asking)}
+        onClick={() => setAsking(true)}
       >
         {t("sources.clear")}
       </button>
-      {asking && obstacle === null ? <Confirm onYes={clear} onNo={() => setAsking(false)} /> : null}
+      {asking ? (
+        <ClearDialog
+          source={source}
+          onYes={() => actions.submit("clear_data", source)}
+          onClose={() => setAsking(false)}
+        />
+      ) : null}
     </>
   );
 }

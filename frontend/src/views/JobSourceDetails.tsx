@@ -1,4 +1,4 @@
-/** What one source is set to and how it fared, and for those signed in the way to change it. */
+/** What one source is set to and how it fared, and for those who may the way to change it. */
 import { useRef, useState } from "react";
 import { flushSync } from "react-dom";
 import { useTranslation } from "react-i18next";
@@ -69,18 +69,18 @@ function Facts({ source }: { source: SourceInfo }) {
 /** Editing takes the facts' place; the keyboard comes back to the button that began it. */
 export function JobSourceDetails({ source }: { source: SourceInfo }) {
   const { t } = useTranslation("earth");
-  const { signed_in } = useSession();
+  const { may_operate } = useSession();
   const [editing, setEditing] = useState(false);
   const edit = useRef<HTMLButtonElement>(null);
   const done = () => {
     flushSync(() => setEditing(false));
     edit.current?.focus();
   };
-  if (editing && signed_in) return <JobSchedule source={source} onDone={done} />;
+  if (editing && may_operate) return <JobSchedule source={source} onDone={done} />;
   return (
     <>
       <Facts source={source} />
-      {signed_in ? (
+      {may_operate ? (
         <div className="source__more">
           <button
             ref={edit}

@@ -24,17 +24,38 @@ describe("sources", () => {
     expect(within(list).queryByText("awc_metar")).toBeNull();
   });
 
-  it("collect at once; clearing is asked back first, and keeping does nothing", () => {
-    const { submit } = showPanel([]);
+  it("collect at once; clearing says how many rows go and asks, and keeping does nothing", async () => {
+    const { submit, rowsOf } = showPanel([]);
     fireEvent.click(button("Collect celestrak_gp now"));
     expect(submit).toHaveBeenCalledWith("collect", "celestrak_gp");
     about();
     fireEvent.click(button("Clear all data of celestrak_gp"));
+    const dialog = screen.getByRole("alertdialog", { name: "Delete all data of celestrak_gp?" });
+    expect(button("Delete").disabled).toBe(true);
+    expect(await within(dialog).findByText("13,412 records will be deleted.")).toBeTruthy();
+    expect(within(dialog).getByText(/26,824 rows made from them/)).toBeTruthy();
+    expect(rowsOf).toHaveBeenCalledWith("celestrak_gp");
     fireEvent.click(button("Keep"));
     expect(submit).toHaveBeenCalledTimes(1);
+    expect(screen.queryByRole("alertdialog")).toBeNull();
     fireEvent.click(button("Clear all data of celestrak_gp"));
+    await screen.findByText("13,412 records will be deleted.");
     fireEvent.click(button("Delete"));
     expect(submit).toHaveBeenLastCalledWith("clear_data", "celestrak_gp");
+  });
+
+  it("rows that could not be counted are not deleted, and can be counted again", async () => {
+    const { submit, rowsOf } = showPanel([]);
+    rowsOf.mockRejectedValueOnce(new HttpError(503, "backend_unavailable", "PostgreSQL is away"));
+    about();
+    fireEvent.click(button("Clear all data of celestrak_gp"));
+    expect((await screen.findByRole("alert")).textContent).toContain("PostgreSQL is away");
+    expect(button("Delete").disabled).toBe(true);
+    fireEvent.click(button("Delete"));
+    expect(submit).not.toHaveBeenCalled();
+    fireEvent.click(button("Count again"));
+    await screen.findByText("13,412 records will be deleted.");
+    expect(button("Delete").disabled).toBe(false);
   });
 
   it("a button that cannot act is off and says why", () => {
@@ -56,6 +77,14 @@ describe("sources", () => {
     about();
     expect(screen.queryByRole("switch")).toBeNull();
     expect(screen.queryByRole("button", { name: "Schedule of celestrak_gp" })).toBeNull();
+  });
+
+  it("a person who may only look sees no button that would be refused", () => {
+    showPanel([jobOf({ id: 7, status: "running" })], {}, true, false);
+    about();
+    const names = screen.getAllByRole("button").map((each) => each.getAttribute("aria-label") ?? each.textContent);
+    expect(names.filter((name) => /sign in|stop|collect|clear|pause|schedule of/i.test(name ?? ""))).toEqual([]);
+    expect(screen.queryByRole("switch")).toBeNull();
   });
 
   it("tell how they run and how they fared", () => {

@@ -50,16 +50,17 @@ function SignInInstead({ source }: { source: string }) {
 
 function SourceRow({ source: info }: { source: SourceInfo }) {
   const { t } = useTranslation("earth");
-  const { signed_in } = useSession();
+  const { signed_in, may_operate } = useSession();
   const [open, setOpen] = useState(false);
   const { source } = info;
   const about = t("sources.about_label", { source });
   return (
     <li className="source" data-source={source}>
       <div className="source__head">
-        {signed_in ? <EnabledSwitch source={info} /> : null}
+        {may_operate ? <EnabledSwitch source={info} /> : null}
         <code>{source}</code>
-        {signed_in ? <CollectAction source={source} /> : <SignInInstead source={source} />}
+        {may_operate ? <CollectAction source={source} /> : null}
+        {signed_in ? null : <SignInInstead source={source} />}
         <button
           type="button"
           className="button button--quiet button--icon layer__more"

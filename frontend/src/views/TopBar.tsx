@@ -52,7 +52,7 @@ function LanguageSwitch() {
 
 function SessionButton() {
   const { t } = useTranslation("common");
-  const { phase, signed_in, session, openSignIn } = useSession();
+  const { phase, signed_in, who, role, session, openSignIn } = useSession();
   if (!signed_in) {
     return (
       <button type="button" className="button" disabled={phase === "loading"} onClick={openSignIn}>
@@ -65,7 +65,12 @@ function SessionButton() {
       toastOnce("session.sign_out", "error", t("session.sign_out_failed", { reason: reasonText(error) }));
     });
   return (
-    <button type="button" className="button button--quiet" onClick={() => void leave()}>
+    <button
+      type="button"
+      className="button button--quiet"
+      title={role === null ? undefined : t("session.as", { who, role: t(`session.role_${role}`) })}
+      onClick={() => void leave()}
+    >
       {t("session.sign_out")}
     </button>
   );

@@ -11,7 +11,8 @@ import { useSession } from "./use_session";
 export interface JobActions {
   submit(task_type: TaskType, source: string): void;
   cancel(id: number, queued: boolean): void;
-  retry(id: number): void;
+  /** `confirm`: that the rows of a clear are to go. */
+  retry(id: number, confirm?: boolean): void;
   /** `told` is said once the server took it. */
   change(source: string, change: SourceChange, told: string): void;
   /** The same, with a refusal of the values given back; every other failure is told here. */
@@ -64,7 +65,7 @@ export function useJobActions(): JobActions {
         const text = t(queued ? "jobs.asked_remove" : "jobs.asked_stop", { id });
         if (sent) toastOnce(`jobs.cancel:${id}`, "success", text);
       }),
-    retry: (id) => run(`retry:${id}`, earth.jobs.retry(id), tellSubmitted),
+    retry: (id, confirm) => run(`retry:${id}`, earth.jobs.retry(id, confirm), tellSubmitted),
     change: (source, change, told) =>
       run(`source:${source}`, earth.jobs.change(source, change), (sent) => {
         if (sent) toastOnce(`jobs.source:${source}`, "success", told);

@@ -21,6 +21,16 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION public.planet_audit_append_only() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if tg_op = 'DELETE' and current_setting('planetwire.audit_prune', true) = 'on' then
+        return null;
+    end if;
+    raise exception 'audit_log is append-only' using errcode = 'insufficient_privilege';
+end $$;
+
 CREATE FUNCTION public.planet_beat_jobs(ids bigint[], seqs bigint[], lease interval, deadline_grace interval, cancel_grace interval) RETURNS TABLE(task_id bigint, status text)
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -290,6 +300,16 @@ begin
         select distinct task.source from public.collection_tasks task
         where task.id = any (ids) and task.task_type in ('collect', 'clear_data')));
 end $$;
+
+CREATE FUNCTION public.planet_count_rows(target text, wanted_source text) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    AS $_$
+declare
+    found_rows bigint;
+begin
+    execute format('select count(*) from public.%I where source = $1', target) into found_rows using wanted_source;
+    return found_rows;
+end $_$;
 
 CREATE FUNCTION public.planet_derive_inserted() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
@@ -594,6 +614,20 @@ begin
     end if;
 end $$;
 
+CREATE FUNCTION public.planet_note_cleared() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into public.audit_log (who, role, address, what, task_id, source, rows_deleted, details)
+    select coalesce(asked.who, 'database'), coalesce(asked.role, 'admin'), coalesce(asked.address, ''),
+        'data.cleared', new.id, new.source, new.records_processed, jsonb_build_object('status', new.status)
+    from (select) as one
+    left join lateral (
+        select who, role, address from public.audit_log where task_id = new.id and what = 'job.submitted' order by id limit 1
+    ) asked on true;
+    return null;
+end $$;
+
 CREATE FUNCTION public.planet_note_delete() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -795,6 +829,20 @@ CREATE FUNCTION public.planet_park_until_due() RETURNS trigger
 begin
     new.parked := case when new.scheduled_at > clock_timestamp() then 'time' end;
     return new;
+end $$;
+
+CREATE FUNCTION public.planet_prune_audit(kept interval, most integer) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+declare
+    gone bigint;
+begin
+    perform set_config('planetwire.audit_prune', 'on', true);
+    delete from public.audit_log where id in (
+        select id from public.audit_log where at < clock_timestamp() - kept order by at limit most for update skip locked);
+    get diagnostics gone = row_count;
+    perform set_config('planetwire.audit_prune', '', true);
+    return gone;
 end $$;
 
 CREATE FUNCTION public.planet_refresh_view(target regclass) RETURNS void
@@ -1045,6 +1093,30 @@ CREATE FUNCTION public.planet_words(value text) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN array_remove(string_to_array(lower(regexp_replace("left"(value, 500), '[^[:alnum:]]+'::text, ' '::text, 'g'::text)), ' '::text), ''::text);
 
+CREATE TABLE public.audit_log (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    who text NOT NULL,
+    role text NOT NULL,
+    address text NOT NULL,
+    what text NOT NULL,
+    task_id bigint,
+    source text,
+    rows_deleted bigint,
+    details jsonb DEFAULT '{}'::jsonb NOT NULL,
+    carried text,
+    CONSTRAINT audit_log_details_check CHECK (((jsonb_typeof(details) = 'object'::text) AND (length((details)::text) <= 8192)))
+);
+
+ALTER TABLE public.audit_log ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.audit_log_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE TABLE public.change_outlet_cursors (
     outlet text NOT NULL,
     layer text NOT NULL,
@@ -1122,7 +1194,11 @@ CREATE TABLE public.datasources (
     time_zone text,
     misfire text,
     tick_at timestamp with time zone,
+    answered_at timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    retry_at timestamp with time zone,
     CONSTRAINT datasources_cron_check CHECK ((cron <> ''::text)),
+    CONSTRAINT datasources_failures_check CHECK ((failures >= 0)),
     CONSTRAINT datasources_misfire_check CHECK ((misfire = ANY (ARRAY['once'::text, 'skip'::text]))),
     CONSTRAINT datasources_time_zone_check CHECK ((time_zone <> ''::text))
 );
@@ -1249,6 +1325,24 @@ ALTER TABLE public.earth_refresh_hints ALTER COLUMN id ADD GENERATED ALWAYS AS I
 CREATE TABLE public.earth_watched_relations (
     relation regclass NOT NULL,
     reported text NOT NULL
+);
+
+CREATE UNLOGGED TABLE public.job_log_lines (
+    id bigint NOT NULL,
+    task_id bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    event text NOT NULL,
+    line text NOT NULL,
+    CONSTRAINT job_log_lines_line_check CHECK ((length(line) <= 500))
+);
+
+ALTER TABLE public.job_log_lines ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.job_log_lines_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 
 CREATE TABLE public.log_consumers (
@@ -1401,6 +1495,12 @@ CREATE TABLE public.wakeup_gates (
     open_until timestamp with time zone NOT NULL
 );
 
+ALTER TABLE ONLY public.audit_log
+    ADD CONSTRAINT audit_log_carried_key UNIQUE (carried);
+
+ALTER TABLE ONLY public.audit_log
+    ADD CONSTRAINT audit_log_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.change_outlet_cursors
     ADD CONSTRAINT change_outlet_cursors_pkey PRIMARY KEY (outlet, layer);
 
@@ -1445,6 +1545,9 @@ ALTER TABLE ONLY public.earth_refresh_hints
 
 ALTER TABLE ONLY public.earth_watched_relations
     ADD CONSTRAINT earth_watched_relations_pkey PRIMARY KEY (relation);
+
+ALTER TABLE ONLY public.job_log_lines
+    ADD CONSTRAINT job_log_lines_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.log_consumers
     ADD CONSTRAINT log_consumers_pkey PRIMARY KEY (consumer);
@@ -1491,6 +1594,14 @@ ALTER TABLE ONLY public.schedule_firings
 ALTER TABLE ONLY public.wakeup_gates
     ADD CONSTRAINT wakeup_gates_pkey PRIMARY KEY (channel);
 
+CREATE INDEX audit_log_at ON public.audit_log USING btree (at);
+
+CREATE INDEX audit_log_source ON public.audit_log USING btree (source, id) WHERE (source IS NOT NULL);
+
+CREATE INDEX audit_log_task ON public.audit_log USING btree (task_id, id) WHERE (task_id IS NOT NULL);
+
+CREATE INDEX audit_log_who ON public.audit_log USING btree (who, id);
+
 CREATE INDEX collected_data_source_id ON public.collected_data USING btree (source, id);
 
 CREATE INDEX collected_data_source_observed ON public.collected_data USING btree (source, observed_at DESC);
@@ -1536,6 +1647,10 @@ CREATE INDEX earth_refresh_hints_pending ON public.earth_refresh_hints USING btr
 CREATE INDEX idx_observation_patch_events_city_revision ON public.observation_patch_events USING btree (city, revision);
 
 CREATE INDEX idx_observation_patch_events_created_at ON public.observation_patch_events USING btree (created_at);
+
+CREATE INDEX job_log_lines_at ON public.job_log_lines USING btree (at);
+
+CREATE INDEX job_log_lines_task ON public.job_log_lines USING btree (task_id, id);
 
 CREATE INDEX observation_keys_accepted ON public.observation_keys USING btree (accepted_ms);
 
@@ -1590,6 +1705,10 @@ ALTER TABLE public.collected_data ENABLE ALWAYS TRIGGER planet_derived_rename;
 CREATE TRIGGER planet_derived_truncate AFTER TRUNCATE ON public.collected_data FOR EACH STATEMENT EXECUTE FUNCTION public.planet_derived_truncate();
 
 ALTER TABLE public.collected_data ENABLE ALWAYS TRIGGER planet_derived_truncate;
+
+CREATE TRIGGER tr_audit_log_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit_log FOR EACH STATEMENT EXECUTE FUNCTION public.planet_audit_append_only();
+
+CREATE TRIGGER tr_collection_tasks_cleared AFTER UPDATE OF status ON public.collection_tasks FOR EACH ROW WHEN (((new.task_type = 'clear_data'::text) AND (new.status = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])) AND (old.status <> ALL (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])))) EXECUTE FUNCTION public.planet_note_cleared();
 
 CREATE TRIGGER tr_planet_collected_data_changed_delete AFTER DELETE ON public.collected_data REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.planet_note_delete('collected_data');
 

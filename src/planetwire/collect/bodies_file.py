@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from planetwire.errors import InputError
+from planetwire.private import make_folders
 
 _SOURCE = re.compile(r"[a-z0-9_]{1,64}")
 
@@ -21,7 +22,7 @@ def file_of(folder: Path, source: str, suffix: str) -> Path:
 
 def write_atomically(path: Path, body: bytes) -> None:
     """Replace the file, or leave it as it was: a reader sees the old or the new content, also after a power cut."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folders(path.parent)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -1,4 +1,4 @@
-"""The bytes of an answer: unpacked with a bound, and refused when they are not what a feed can be.
+"""The bytes of an answer: refused when they are not what a feed can be; packed files unpacked with a bound.
 
 A body is checked before anybody parses it, so that an error page or half a file never reaches the facts.
 """
@@ -16,8 +16,9 @@ _HTML_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body")
 
 
 def sample_of(body: bytes) -> str:
-    """The first 80 characters on one line, for error messages."""
-    return " ".join(body[: SAMPLE_CHARS * 4].decode("utf-8", "replace").split())[:SAMPLE_CHARS]
+    """The first 80 characters on one line, for error messages; what cannot be printed is a dot."""
+    text = " ".join(body[: SAMPLE_CHARS * 4].decode("utf-8", "replace").split())[:SAMPLE_CHARS]
+    return "".join(letter if letter.isprintable() else "·" for letter in text)
 
 
 def without_bom(body: bytes) -> bytes:
@@ -28,21 +29,6 @@ def without_bom(body: bytes) -> bytes:
 def is_html(body: bytes) -> bool:
     """Whether the body starts like a web page."""
     return body[:256].lstrip().lower().startswith(_HTML_STARTS)
-
-
-def unpacked(raw: bytes, encoding: str | None, limit_bytes: int) -> bytes:
-    """The body behind gzip, told by the header or by its magic bytes, and without a byte order mark.
-
-    Raises FeedError `truncated` when the stream ends early, `bad_body` when it is no gzip or above the limit.
-    """
-    coding = (encoding or "identity").strip().lower()
-    if coding not in ("identity", "gzip", "x-gzip"):
-        raise FeedError(f"unknown content encoding {coding!r}", code="bad_body")
-    if raw.startswith(GZIP_MAGIC):
-        return without_bom(gunzip(raw, limit_bytes))
-    if coding != "identity" and raw:
-        raise FeedError("the answer says gzip and is not", code="bad_body")
-    return without_bom(raw)
 
 
 def gunzip(raw: bytes, limit_bytes: int) -> bytes:

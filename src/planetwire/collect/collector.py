@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import AsyncGenerator, Mapping, Set
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from planetwire.collect.body import sample_of
-from planetwire.collect.feeds import FactFeed, feed_named
+from planetwire.collect.feeds import FactFeed, access_to, feed_named, rules_of
 from planetwire.collect.http import FAILURES, Fetched, FetchRules, Outcome, PoliteClient
 from planetwire.collect.pieces import Piece, one_ahead
 from planetwire.errors import FeedError
 from planetwire.log import get_logger
-from planetwire.model import Batch, FetchState, Parsed
+from planetwire.model import Batch, FetchState, Parsed, Reject
 from planetwire.ports import BodyStore, Clock
 from planetwire.settings import Settings
 
@@ -64,9 +65,10 @@ class FeedCollector:
 
     def _rules(self, feed: FactFeed) -> FetchRules:
         """The provider's rules; an operator who sets the floor also sets how long a refusal lasts."""
-        if feed.rules.refusal_cooldown_s is None:
-            return feed.rules
-        return replace(feed.rules, refusal_cooldown_s=self._floor_s(feed))
+        rules = rules_of(feed, self.settings.feed(feed.source))
+        if rules.refusal_cooldown_s is None:
+            return rules
+        return replace(rules, refusal_cooldown_s=self._floor_s(feed))
 
     async def _without_request(self, feed: FactFeed, state: FetchState, why: str) -> AsyncGenerator[Batch, None]:
         body = await asyncio.to_thread(self.bodies.load, feed.source) if state.void else None
@@ -81,17 +83,21 @@ class FeedCollector:
 
     async def _with_request(self, feed: FactFeed, state: FetchState) -> AsyncGenerator[Batch, None]:
         conditions = FetchState() if state.void else state
-        url = self.settings.feed(feed.source).url or feed.default_url
-        fetched = await self.client.fetch(url, conditions, self._rules(feed))
+        own = self.settings.feed(feed.source)
+        url = own.url or feed.default_url
+        fetched = await self.client.fetch(url, conditions, self._rules(feed), access_to(feed, own))
         log.info("collect.feed.fetched", source=feed.source, outcome=fetched.outcome.value, message=fetched.message)
         if fetched.outcome in FAILURES:
             if fetched.retry_after_s is not None:
                 yield _remembering(state, fetched)
             fetched.raise_failure()
         if fetched.outcome is Outcome.FRESH and fetched.body is not None:
-            async with aclosing(self._of_body(feed, fetched.body, fetched.state, None)) as batches:
-                async for batch in batches:
-                    yield batch
+            try:
+                async with aclosing(self._of_body(feed, fetched.body, fetched.state, None)) as batches:
+                    async for batch in batches:
+                        yield _unquoted(batch) if fetched.foreign else batch
+            except FeedError as error:
+                raise fetched.told_of(error) from error
         elif state.void and fetched.outcome is not Outcome.EMPTY:
             asked = replace(state, cooldown_until=fetched.state.cooldown_until)
             yield Batch(facts=(), state=asked)
@@ -112,6 +118,7 @@ class FeedCollector:
             ) as pieces:
                 async for piece in pieces:
                     _check_not_all_refused(piece)
+                    _log_rejects(feed.source, piece)
                     if piece.whole and saving is None:
                         saving = asyncio.ensure_future(asyncio.to_thread(self.bodies.save, feed.source, body))
                     # On disk before the batch that says so; beside those before it, since a disk takes its time.
@@ -150,7 +157,34 @@ def _batch(piece: Piece, keys: Set[str] | None, state: FetchState, message: str 
         state=state if end.complete else None,
         message="; ".join(part for part in (_summary(piece.total, end), message) if part),
         tombstones=end.tombstones,
+        fault=_fault(piece.total, end),
     )
+
+
+def _fault(total: int, end: Parsed) -> tuple[str, str] | None:
+    """What the diagnostic should say of a body of which some was good."""
+    if not end.complete:
+        why = f": {end.rejects[-1].reason}" if end.rejects else ""
+        return "incomplete_body", f"the body was not whole, nothing was swept{why}"
+    if len(end.rejects) > total:
+        return "mostly_rejected", f"{len(end.rejects)} records refused, {total} good, first: {end.rejects[0].reason}"
+    return None
+
+
+def _log_rejects(source: str, piece: Piece) -> None:
+    if piece.end is not None and piece.end.rejects:
+        codes = Counter(one.code for one in piece.end.rejects)
+        log.warning("collect.records.refused", source=source, rejects=len(piece.end.rejects), codes=dict(codes))
+
+
+def _unquoted(batch: Batch) -> Batch:
+    """The batch of another host's body: what is wrong with it is counted and not quoted."""
+    rejects = [Reject("refused", "", one.offset, one.code) for one in batch.rejects]
+    fault = batch.fault and (
+        batch.fault[0],
+        "the body of another host, to which the provider redirects, was not all good",
+    )
+    return replace(batch, rejects=rejects, fault=fault)
 
 
 def _summary(total: int, parsed: Parsed) -> str:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from planetwire.collect.body import is_html, sample_of, without_bom
 from planetwire.collect.http import FetchRules
+from planetwire.collect.json_records import json_records
+from planetwire.collect.lines import lines_of
 from planetwire.collect.omm import BadRecord, catalogue_number, fact_of
-from planetwire.collect.omm_text import csv_records, kvn_records, xml_records
+from planetwire.collect.omm_text import NAMED, csv_records, kvn_records
+from planetwire.collect.omm_xml import xml_records
 from planetwire.collect.pieces import Piece, all_at_once, in_pieces
-from planetwire.collect.records import Records, read_records, reject
+from planetwire.collect.records import MAX_RECORD_BYTES, Records, reject
 from planetwire.collect.tle import tle_records
 from planetwire.errors import FeedError
-from planetwire.model import Fact, Parsed, Reject
+from planetwire.model import Fact, Parsed
 
 NO_DATA = "No GP data found"
 HOUR_S = 3600.0
@@ -48,7 +52,7 @@ class CelestrakGp:
         body = without_bom(body)
         notes: Counter[str] = Counter()
         records = _records(body, notes)
-        if not (records.items or records.rejects) and not _is_empty_list(body):
+        if not records.count and _first_byte(body) != b"[":
             raise FeedError(f"no element sets in the body: {sample_of(body)!r}", code="bad_body")
         reading = _Reading(records, notes)
         yield from in_pieces(
@@ -56,35 +60,40 @@ class CelestrakGp:
         )
 
 
-def _is_empty_list(body: bytes) -> bool:
-    return body.strip()[:1] == b"["
+_START = re.compile(rb"\s*(.?)", re.DOTALL)
+
+
+def _first_byte(body: bytes) -> bytes:
+    """The first that is no space."""
+    match = _START.match(body)
+    return match[1] if match else b""
 
 
 def _records(body: bytes, notes: Counter[str]) -> Records:
-    start = body.lstrip()[:1]
+    start = _first_byte(body)
     if start in (b"[", b"{"):
         return _json_records(body)
     if start == b"<" and not is_html(body):
         return xml_records(body)
-    text = body.decode("utf-8", "replace")
-    first_line = next((line for line in text.splitlines() if line.strip()), "")
-    if "NORAD_CAT_ID" in first_line.upper() and "," in first_line:
-        return csv_records(text)
-    if first_line.lstrip().startswith(("CCSDS_OMM_VERS", "OBJECT_NAME", "COMMENT")) and "=" in text:
-        return kvn_records(text)
-    records, flags = tle_records(text)
-    notes.update(flags)
-    return records
+    first_line = _first_line(body)
+    if NAMED in first_line.upper() and "," in first_line:
+        return csv_records(body)
+    if first_line.startswith(("CCSDS_OMM_VERS", "OBJECT_NAME", "COMMENT")) and b"=" in body:
+        return kvn_records(body)
+    return tle_records(body, notes)
+
+
+def _first_line(body: bytes) -> str:
+    start, end = next(lines_of(body), (0, 0))
+    return body[start : min(end, start + MAX_RECORD_BYTES)].decode("utf-8", "replace").lstrip()
 
 
 def _json_records(body: bytes) -> Records:
-    if body.lstrip().startswith(b"{"):
-        body = b"[" + body.strip() + b"]"  # one object instead of a list, as a query for one satellite may give
-        records = read_records(body)
-        if any("NORAD_CAT_ID" in item for _, item in records.items if isinstance(item, dict)):
-            return records
-        raise FeedError(f"no element sets in the object: {sample_of(body[1:-1])!r}", code="bad_body")
-    return read_records(body)
+    """A list, or one object instead of a list, as a query for one satellite may give."""
+    records = json_records(body, named=NAMED)
+    if _first_byte(body) == b"{" and all(place[2] is None for _, place in records.places):
+        raise FeedError(f"no element sets in the object: {sample_of(body)!r}", code="bad_body")
+    return records
 
 
 @dataclass(slots=True)
@@ -93,22 +102,17 @@ class _Reading:
 
     records: Records
     notes: Counter[str]
-    rejects: list[Reject] = field(default_factory=list)
     refused: set[str] = field(default_factory=set)
-    count: int = 0
 
     def facts(self) -> Iterator[Fact | None]:
         """One of each key: those that are there once as they come, at last the newest of each other.
 
-        None for any other record. Records are let go as they are read, or their memory comes back all at once.
+        None for any other record.
         """
-        items = deque(self.records.items)
-        self.records.items.clear()
-        self.count = len(items)
-        several = _several(items)
+        several = _several(place[2] for _, place in self.records.places)
         newest: dict[str, Fact] = {}
-        while items:
-            fact = self._fact(*items.popleft())
+        for index, item in self.records.items():
+            fact = self._fact(index, item)
             if fact is not None and fact.external_key in several:
                 self._keep_newest(newest, fact)
                 fact = None
@@ -119,7 +123,8 @@ class _Reading:
         try:
             return _fact(item)
         except BadRecord as bad:
-            self.rejects.append(reject(bad.reason, item.sample if isinstance(item, BadRecord) else item, index))
+            sample = item.sample if isinstance(item, BadRecord) else item
+            self.records.rejects.append(reject(bad.reason, sample, index, bad.code))
             self.refused |= {bad.key} if bad.key else set()
             return None
 
@@ -132,25 +137,22 @@ class _Reading:
 
     def total_by_now(self) -> int:
         """Records that were not refused or passed over yet."""
-        return self.count - len(self.rejects) - self.notes["duplicates"]
+        return self.records.count - len(self.records.rejects) - self.notes["duplicates"]
 
     def parsed(self, facts: list[Fact]) -> Parsed:
         """The result, once all facts were made."""
         return Parsed(
             rows=facts,
-            rejects=sorted((*self.records.rejects, *self.rejects), key=lambda one: one.offset),
+            rejects=sorted(self.records.rejects, key=lambda one: one.offset),
             complete=self.records.complete,
             notes=dict(self.notes),
             refused_keys=frozenset(self.refused),
         )
 
 
-def _several(items: Iterable[tuple[int, object]]) -> frozenset[str]:
-    """Keys that more than one record has, however it is spelt; quick where all are numbers and none repeats."""
-    numbers = [item.get("NORAD_CAT_ID") if isinstance(item, dict) else None for _, item in items]
-    if {*map(type, numbers)} == {int} and len({*numbers}) == len(numbers):
-        return frozenset()
-    counts = Counter(map(_key, numbers))
+def _several(names: Iterable[object]) -> frozenset[str]:
+    """Keys that more than one record has, however it is spelt."""
+    counts = Counter(map(_key, names))
     return frozenset(key for key, count in counts.items() if key is not None and count > 1)
 
 
@@ -165,7 +167,7 @@ def _fact(item: object) -> Fact:
     if isinstance(item, BadRecord):
         raise item
     if not isinstance(item, dict):
-        raise BadRecord("not an object")
+        raise BadRecord("not an object", code="no_record")
     return fact_of(item)
 
 

@@ -18,6 +18,7 @@ ANSWER_MAX_ROWS = 400  # the provider gives no more reports in one answer
 STATIONS_PER_REQUEST = 60
 STATIONS_PER_DAY_REQUEST = 8  # of 24 h, about 25–50 reports a station
 MAX_HOURS = 24
+LIMIT_BYTES = 4 * 1024 * 1024  # 400 reports are a tenth of that, the provider's file of all stations two thirds
 
 
 class AwcMetar:
@@ -27,7 +28,7 @@ class AwcMetar:
     default_url = "https://aviationweather.gov/api/data/metar"
     interval_s = 60.0
     floor_s = 60.0
-    rules = FetchRules(empty_ok=True)
+    rules = FetchRules(empty_ok=True, limit_bytes=LIMIT_BYTES)
     answer_max_rows = ANSWER_MAX_ROWS
 
     def __init__(self) -> None:
@@ -58,10 +59,10 @@ class AwcMetar:
             raise FeedError(f"expected reports, got HTML: {sample_of(body)!r}", code="bad_body")
         notes: Counter[str] = Counter()
         records = records_of(body)
-        rows, rejects = rows_of(records, at, notes)
+        rows = rows_of(records, at, notes)
         return Parsed(
             rows=rows,
-            rejects=sorted((*records.rejects, *rejects), key=lambda one: one.offset),
+            rejects=sorted(records.rejects, key=lambda one: one.offset),
             complete=records.complete,
             notes={name: count for name, count in notes.items() if count},
         )

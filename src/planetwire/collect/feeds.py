@@ -5,17 +5,21 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
+from planetwire.collect.credential import BEARER, Access
 from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.feed_metar import AwcMetar
 from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.collect.http import FetchRules
+from planetwire.collect.http_get import can_be_asked
 from planetwire.collect.pieces import Piece
-from planetwire.errors import NotFound
+from planetwire.errors import NotFound, SetupError
 from planetwire.model import Json, Parsed, SourceDefaults
 from planetwire.ports import Feed
+from planetwire.remote import HEADER_CHARS_MAX, host_of, plain_header
 from planetwire.settings import FeedSettings, Settings
 
 
@@ -79,6 +83,35 @@ def _defaults(feed: FactFeed, own: FeedSettings) -> SourceDefaults:
         floor_s=feed.floor_s if own.floor_s is None else own.floor_s,
         enabled=True if own.enabled is None else own.enabled,
     )
+
+
+def access_to(feed: FactFeed | ObservationFeed, own: FeedSettings) -> Access:
+    """The operator's token as the feed takes it, and whose the address is."""
+    token = None if own.token is None else own.token.get_secret_value()
+    return Access(token, feed.rules.credential or BEARER, own_address=own.url is not None)
+
+
+def rules_of(feed: FactFeed | ObservationFeed, own: FeedSettings) -> FetchRules:
+    """The provider's rules within the operator's bounds."""
+    rules = feed.rules
+    return replace(
+        rules,
+        deadline_s=rules.deadline_s if own.deadline_s is None else own.deadline_s,
+        limit_bytes=rules.limit_bytes if own.max_body_bytes is None else own.max_body_bytes,
+    )
+
+
+def check_feed(feed: FactFeed | ObservationFeed, own: FeedSettings) -> None:
+    """Raises SetupError for an address that cannot be asked, or a token that would go nowhere or to a stranger."""
+    prefix = f"PLANETWIRE_FEEDS__{feed.source.upper()}__"
+    if own.url is not None and not can_be_asked(own.url):
+        raise SetupError(f"{prefix}URL: an http:// or https:// address is needed, not {host_of(own.url)}")
+    if own.token is None:
+        return
+    if plain_header(own.token.get_secret_value()) != own.token.get_secret_value():
+        raise SetupError(f"{prefix}TOKEN: visible ASCII characters only, at most {HEADER_CHARS_MAX}")
+    if feed.rules.credential is None and own.url is None:
+        raise SetupError(f"{prefix}TOKEN: this provider takes none; with {prefix}URL it goes to that address as Bearer")
 
 
 def unknown(source: str, known: Iterable[str]) -> NotFound:

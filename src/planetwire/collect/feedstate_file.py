@@ -12,9 +12,11 @@ from pathlib import Path
 
 import orjson
 
+from planetwire import plain_json
 from planetwire.collect.bodies_file import file_of, write_atomically
 from planetwire.log import get_logger
 from planetwire.model import Json
+from planetwire.private import make_file, make_folders
 
 log = get_logger()
 
@@ -47,7 +49,7 @@ class FeedStates:
             value = orjson.loads(path.read_bytes())
         except FileNotFoundError:
             return {}
-        except orjson.JSONDecodeError as error:
+        except (orjson.JSONDecodeError, OSError) as error:
             log.warning("collect.feed_state.unreadable", source=source, error=str(error))
             return {}
         return value if isinstance(value, dict) else {}
@@ -57,7 +59,7 @@ class FeedStates:
         path = file_of(self._folder, source, ".json")
         with self._locked():
             record = self.read(source) | changes
-            write_atomically(path, orjson.dumps(record, option=orjson.OPT_INDENT_2))
+            write_atomically(path, orjson.dumps(plain_json.plain(record), option=orjson.OPT_INDENT_2))
         return record
 
     def runs(self, sources: Sequence[str]) -> list[Json]:
@@ -68,9 +70,25 @@ class FeedStates:
         record = self.read(source)
         return {"source": source, **{key: record.get(key) for key in RUN_KEYS}}
 
+    def failures(self, sources: Sequence[str]) -> list[Json]:
+        """Of each source how often it failed in a row, with what, and when it was last good."""
+        return [_failure(source, self.read(source)) for source in sources]
+
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folders(self._folder)
+        make_file(self._folder / ".lock")
         with (self._folder / ".lock").open("wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
+
+
+def _failure(source: str, record: Json) -> Json:
+    failures = record.get("failures")
+    return {
+        "source": source,
+        "failures": failures if isinstance(failures, int) else 0,
+        "code": str(record.get("last_error_code") or ""),
+        "error": str(record.get("last_error") or ""),
+        "last_success_at": record.get("last_success_at"),
+    }

@@ -7,29 +7,30 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
+from datetime import timedelta
 from enum import StrEnum
 from types import TracebackType
 from typing import Self
-from urllib.parse import urlsplit
 
 import httpx
 
 from planetwire import __version__
-from planetwire.collect.body import check_looks, sample_of, unpacked
+from planetwire.collect.addresses import Resolver, resolve
+from planetwire.collect.body import check_looks, sample_of, without_bom
+from planetwire.collect.credential import PLAIN, Access, Credential, hidden, told
+from planetwire.collect.http_connect import Connections, Gate, Proxies
+from planetwire.collect.http_get import Answer, Getter
+from planetwire.collect.marks import check_marks
+from planetwire.collect.unpack import ASKED_FOR
 from planetwire.errors import FeedError
 from planetwire.model import FetchState
 from planetwire.ports import Clock
+from planetwire.remote import host_of, http_date, plain_header, retry_after
 
 USER_AGENT = f"planetwire/{__version__}"
-TIMEOUT_S = 30.0
-WHOLE_ANSWER_S = 300.0
-MAX_BODY_BYTES = 64 * 1024 * 1024
-MAX_REDIRECTS = 5
-MAX_RETRY_AFTER_S = 86_400.0
+DEADLINE_S = 300.0  # from the first connection to the last byte, redirects included
+MAX_BODY_BYTES = 16 * 1024 * 1024  # as sent and unpacked: twice the largest body of any feed we know
 _LATER = frozenset({408, 425, 429})
 
 
@@ -45,9 +46,11 @@ class Outcome(StrEnum):
     TRUNCATED = "truncated"
     TRANSIENT = "transient"
     NOT_FOUND = "not_found"
+    REDIRECT_REFUSED = "redirect_refused"
 
 
-FAILURES = frozenset({Outcome.AUTH_REFUSED, Outcome.BAD_BODY, Outcome.TRUNCATED, Outcome.TRANSIENT, Outcome.NOT_FOUND})
+FAILURES = frozenset(Outcome) - {Outcome.FRESH, Outcome.NOT_MODIFIED, Outcome.COOLDOWN, Outcome.EMPTY}
+FOREIGN = "another host, to which the provider redirects, answers with something that is no data of this feed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,8 @@ class FetchRules:
 
     `refusal_cooldown_s`: a 403 means "not modified, ask again after this"; None: it means refused credentials.
     `empty_text`: body of a 404 that means "no data in this format". `first_bytes`: what a body may start with,
-    empty = anything but a web page. `empty_ok`: an empty 200 is an answer.
+    empty = anything but a web page. `empty_ok`: an empty 200 is an answer. `credential`: how it takes a token, None if
+    it takes none.
     """
 
     refusal_cooldown_s: float | None = None
@@ -64,107 +68,93 @@ class FetchRules:
     first_bytes: bytes = b""
     empty_ok: bool = False
     limit_bytes: int = MAX_BODY_BYTES
+    deadline_s: float = DEADLINE_S
+    credential: Credential | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The result: `body` only when fresh; `state` is what to remember once the body's facts are committed."""
+    """The result: `body` only when fresh; `state` is what to remember once the body's facts are committed.
+
+    `foreign`: the body is that of another host than the one asked, so no message may quote it. `answered` is False when
+    nobody said anything: then the request does not count towards the provider's floor.
+    """
 
     outcome: Outcome
     body: bytes | None
     state: FetchState
     message: str
     retry_after_s: float | None = None
+    foreign: bool = False
+    answered: bool = True
+
+    def told_of(self, error: FeedError) -> FeedError:
+        """What may be said of an error in reading the body: of another host's body nothing of what it holds."""
+        return FeedError(FOREIGN, code=error.code, retry_after_s=error.retry_after_s) if self.foreign else error
 
     def raise_failure(self) -> None:
         """Raises FeedError with the outcome as its code, if the outcome is a failure."""
         if self.outcome in FAILURES:
-            raise FeedError(self.message, code=self.outcome.value, retry_after_s=self.retry_after_s)
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """A whole answer as it came: raw bytes, not unpacked."""
-
-    status: int
-    headers: httpx.Headers
-    raw: bytes
-
-    def text(self, limit_bytes: int) -> bytes:
-        return unpacked(self.raw, self.headers.get("content-encoding"), limit_bytes)
+            raise FeedError(
+                self.message, code=self.outcome.value, retry_after_s=self.retry_after_s, answered=self.answered
+            )
 
 
 class PoliteClient:
-    """Own User-Agent, one request per host at a time, time and size limits, no automatic retry."""
+    """Own User-Agent, one request per host at a time, time and size limits, no automatic retry.
 
-    def __init__(self, clock: Clock, *, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    A connection serves one fetch and is not kept: what it may lead to was decided for that fetch.
+    """
+
+    def __init__(self, clock: Clock, *, resolver: Resolver = resolve) -> None:
         self._clock = clock
         self._hosts: dict[str, asyncio.Lock] = {}
-        self._client = httpx.AsyncClient(
-            headers={"User-Agent": USER_AGENT, "Accept-Encoding": "gzip"},
-            timeout=TIMEOUT_S,
-            follow_redirects=True,
-            max_redirects=MAX_REDIRECTS,
-            transport=transport,
-        )
+        self._resolver = resolver
+        self._proxies = Proxies()
+        self._tls = httpx.create_ssl_context()
+        self._headers = {"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": ASKED_FOR}
 
-    async def fetch(
-        self, url: str, state: FetchState, rules: FetchRules, *, headers: Mapping[str, str] | None = None
-    ) -> Fetched:
+    async def fetch(self, url: str, state: FetchState, rules: FetchRules, access: Access = PLAIN) -> Fetched:
         """One GET, conditional on the validators in `state`. Never raises for what the provider did."""
-        lock = self._hosts.setdefault(urlsplit(url).netloc, asyncio.Lock())
+        lock = self._hosts.setdefault(host_of(url), asyncio.Lock())
+        gate = Gate(self._resolver, private_ok=access.own_address)
         try:
-            async with lock, asyncio.timeout(WHOLE_ANSWER_S):
-                return await self._once(url, state, rules, dict(headers or {}))
-        except (TimeoutError, httpx.TimeoutException):
-            return self._failed(Outcome.TRANSIENT, state, f"no answer in time from {urlsplit(url).netloc}")
-        except httpx.RemoteProtocolError as error:
-            return self._failed(Outcome.TRUNCATED, state, f"the answer broke off: {error}")
-        except httpx.HTTPError as error:
-            what = str(error) or type(error).__name__
-            return self._failed(Outcome.TRANSIENT, state, f"cannot reach {urlsplit(url).netloc}: {what}")
+            async with lock, asyncio.timeout(rules.deadline_s):
+                fetched = await self._once(url, state, rules, access, gate)
+        except TimeoutError:
+            message = f"no whole answer within {rules.deadline_s:g} s from {host_of(url)}"
+            fetched = self._failed(Outcome.TRANSIENT, state, message)
+        return replace(fetched, answered=gate.answered)
 
-    async def _once(self, url: str, state: FetchState, rules: FetchRules, headers: dict[str, str]) -> Fetched:
+    async def _once(self, url: str, state: FetchState, rules: FetchRules, access: Access, gate: Gate) -> Fetched:
+        connections = Connections(gate, self._tls, self._proxies)
         try:
-            answer = await self._get(url, headers | _conditions(state), rules.limit_bytes)
+            getter = Getter(url, access, rules.limit_bytes, gate, connections)
+            answer = await getter.get(self._headers | _conditions(state))
             if answer.status == 304 and _newer_date(answer.headers.get("last-modified"), state.last_modified):
-                answer = await self._get(url, headers, rules.limit_bytes)  # same ETag, newer date: it did change
-            return self._judge(answer, state, rules)
+                answer = await getter.get(self._headers)  # same ETag, newer date: it did change
+            return self._judge(_without_secrets(answer, getter.secrets), state, rules)
         except FeedError as error:
             return self._failed(Outcome(error.code), state, error.message)
+        finally:
+            await connections.aclose()
 
-    async def _get(self, url: str, headers: dict[str, str], limit_bytes: int) -> _Answer:
-        async with self._client.stream("GET", url, headers=headers) as response:
-            parts: list[bytes] = []
-            size = 0
-            async for part in response.aiter_raw():
-                size += len(part)
-                if size > limit_bytes:
-                    raise FeedError(f"the body is larger than {limit_bytes} bytes", code="bad_body")
-                parts.append(part)
-            return _Answer(response.status_code, response.headers, b"".join(parts))
-
-    def _judge(self, answer: _Answer, state: FetchState, rules: FetchRules) -> Fetched:
+    def _judge(self, answer: Answer, state: FetchState, rules: FetchRules) -> Fetched:
         if answer.status == 304:
             return self._unchanged(answer, state)
         if answer.status in (401, 403):
             return self._refused(answer, state, rules)
         if answer.status in _LATER or answer.status >= 500:
-            message = f"status {answer.status}: {sample_of(answer.text(rules.limit_bytes))!r}"
-            return self._failed(Outcome.TRANSIENT, state, message, retry_after(answer.headers, self._clock.now()))
+            wait_s = retry_after(answer.headers, self._clock.now())
+            return self._failed(Outcome.TRANSIENT, state, f"status {answer.status}{_said(answer)}", wait_s)
         if answer.status in (404, 410):
             return self._missing(answer, state, rules)
         if answer.status not in (200, 203, 204):
-            message = f"status {answer.status}: {sample_of(answer.text(rules.limit_bytes))!r}"
-            return self._failed(Outcome.BAD_BODY, state, message)
+            return self._failed(Outcome.BAD_BODY, state, f"status {answer.status}{_said(answer)}")
         return self._received(answer, state, rules)
 
-    def _received(self, answer: _Answer, state: FetchState, rules: FetchRules) -> Fetched:
-        length = answer.headers.get("content-length")
-        if length is not None and length.isdigit() and int(length) != len(answer.raw):
-            message = f"{len(answer.raw)} bytes came, {length} were announced"
-            return self._failed(Outcome.TRUNCATED, state, message)
-        body = answer.text(rules.limit_bytes)
+    def _received(self, answer: Answer, state: FetchState, rules: FetchRules) -> Fetched:
+        body = without_bom(answer.body)
         new = replace(
             self._remembered(answer, FetchState()),
             body_sha256=hashlib.sha256(body).hexdigest(),
@@ -172,47 +162,47 @@ class PoliteClient:
         )
         if not body.strip() and rules.empty_ok:
             return Fetched(Outcome.FRESH, b"", new, "empty")
-        content_type = answer.headers.get("content-type")
-        check_looks(body, first_bytes=rules.first_bytes, status=answer.status, content_type=content_type)
+        _check_body(answer, body, rules)
         if new.body_sha256 == state.body_sha256:
             return Fetched(Outcome.NOT_MODIFIED, None, new, "not modified")
-        return Fetched(Outcome.FRESH, body, new, "fresh")
+        return Fetched(Outcome.FRESH, body, new, "fresh", foreign=answer.foreign)
 
-    def _unchanged(self, answer: _Answer, state: FetchState) -> Fetched:
+    def _unchanged(self, answer: Answer, state: FetchState) -> Fetched:
         new = replace(self._remembered(answer, state), fetched_at=self._clock.now(), cooldown_until=None)
         return Fetched(Outcome.NOT_MODIFIED, None, new, "not modified")
 
-    def _refused(self, answer: _Answer, state: FetchState, rules: FetchRules) -> Fetched:
-        said = sample_of(answer.text(rules.limit_bytes))
+    def _refused(self, answer: Answer, state: FetchState, rules: FetchRules) -> Fetched:
         if answer.status == 403 and rules.refusal_cooldown_s is not None:
             wait_s = retry_after(answer.headers, self._clock.now()) or rules.refusal_cooldown_s
             until = self._clock.now() + timedelta(seconds=wait_s)
             new = replace(state, cooldown_until=until)
-            return Fetched(Outcome.COOLDOWN, None, new, f"not modified, the provider says {said!r}", wait_s)
-        return self._failed(Outcome.AUTH_REFUSED, state, f"status {answer.status}, credentials refused: {said!r}")
+            return Fetched(
+                Outcome.COOLDOWN, None, new, f"not modified, the provider asks to wait{_said(answer)}", wait_s
+            )
+        message = f"status {answer.status}, credentials refused{_said(answer)}"
+        return self._failed(Outcome.AUTH_REFUSED, state, message)
 
-    def _missing(self, answer: _Answer, state: FetchState, rules: FetchRules) -> Fetched:
-        body = answer.text(rules.limit_bytes)
-        if rules.empty_text and rules.empty_text.encode() in body[:200]:
-            return Fetched(Outcome.EMPTY, None, state, f"no data in this format: {sample_of(body)!r}")
-        return self._failed(Outcome.NOT_FOUND, state, f"status {answer.status}: {sample_of(body)!r}")
+    def _missing(self, answer: Answer, state: FetchState, rules: FetchRules) -> Fetched:
+        if rules.empty_text and rules.empty_text.encode() in answer.body[:200]:
+            return Fetched(Outcome.EMPTY, None, state, f"no data in this format{_said(answer)}")
+        return self._failed(Outcome.NOT_FOUND, state, f"status {answer.status}{_said(answer)}")
 
     def _failed(self, outcome: Outcome, state: FetchState, message: str, after_s: float | None = None) -> Fetched:
         until = self._clock.now() + timedelta(seconds=after_s) if after_s else state.cooldown_until
         return Fetched(outcome, None, replace(state, cooldown_until=until), message, after_s)
 
     @staticmethod
-    def _remembered(answer: _Answer, old: FetchState) -> FetchState:
-        """Both validators as this answer gives them; one it leaves out keeps its old value."""
+    def _remembered(answer: Answer, old: FetchState) -> FetchState:
+        """Both validators as this answer gives them; one it leaves out, or spells so oddly, keeps its old value."""
+        modified = plain_header(answer.headers.get("last-modified"))
         return replace(
             old,
-            etag=answer.headers.get("etag") or old.etag,
-            last_modified=answer.headers.get("last-modified") or old.last_modified,
+            etag=plain_header(answer.headers.get("etag")) or old.etag,
+            last_modified=(modified if http_date(modified) else None) or old.last_modified,
         )
 
     async def aclose(self) -> None:
-        """Close the connections. May be called twice."""
-        await self._client.aclose()
+        """Nothing is kept open between two fetches; may be called twice."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -223,30 +213,34 @@ class PoliteClient:
         await self.aclose()
 
 
+def _said(answer: Answer) -> str:
+    """What the provider says, for a message; of another host nothing."""
+    return "" if answer.foreign else f": {sample_of(answer.body)!r}"
+
+
+def _without_secrets(answer: Answer, secrets: tuple[str, ...]) -> Answer:
+    """The answer as if our token, or a password of the address, had not been said back in it."""
+    headers = {name: value for name, value in answer.headers.items() if not told(value, secrets)}
+    return replace(answer, headers=headers, body=hidden(answer.body, secrets))
+
+
+def _check_body(answer: Answer, body: bytes, rules: FetchRules) -> None:
+    """Raises FeedError for what cannot be data of this feed, or would be too much of it."""
+    content_type = plain_header(answer.headers.get("content-type"))
+    try:
+        check_looks(body, first_bytes=rules.first_bytes, status=answer.status, content_type=content_type)
+        check_marks(body, rules.limit_bytes)
+    except FeedError as error:
+        if answer.foreign:
+            raise FeedError(FOREIGN, code=error.code) from error
+        raise
+
+
 def _conditions(state: FetchState) -> dict[str, str]:
-    wanted = {"If-None-Match": state.etag, "If-Modified-Since": state.last_modified}
+    wanted = {"If-None-Match": plain_header(state.etag), "If-Modified-Since": plain_header(state.last_modified)}
     return {name: value for name, value in wanted.items() if value}
 
 
-def _http_date(text: str | None) -> datetime | None:
-    try:
-        at = parsedate_to_datetime(text) if text else None
-    except ValueError:
-        return None
-    if at is None:
-        return None
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-
-
 def _newer_date(new: str | None, old: str | None) -> bool:
-    new_at, old_at = _http_date(new), _http_date(old)
+    new_at, old_at = http_date(new), http_date(old)
     return new_at is not None and old_at is not None and new_at > old_at
-
-
-def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds the provider asks to wait, 0 … one day; None when it does not say or says nonsense."""
-    text = (headers.get("retry-after") or headers.get("x-rate-limit-retry-after-seconds") or "").strip()
-    if text.isdigit():
-        return min(float(text), MAX_RETRY_AFTER_S)
-    at = _http_date(text)
-    return None if at is None else min(max((at - now).total_seconds(), 0.0), MAX_RETRY_AFTER_S)

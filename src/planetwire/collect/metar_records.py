@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from planetwire.collect.body import sample_of
+from planetwire.collect.json_records import json_records
+from planetwire.collect.lines import csv_row, lines_of
 from planetwire.collect.metar_text import (
     AHEAD,
+    MAX_RAW_CHARS,
     MAX_TEMP_C,
     MIN_TEMP_C,
     BadReport,
@@ -20,79 +23,98 @@ from planetwire.collect.metar_text import (
     read,
     reports_in,
 )
-from planetwire.collect.records import Records, number, read_records, reject
-from planetwire.model import Json, Reject
+from planetwire.collect.records import MAX_RECORD_BYTES, Broken, Records, number, reject
+from planetwire.errors import FeedError
+from planetwire.model import Json
 
 _JSON_NAMES = {"station": ("icaoId", "icao_id", "station_id"), "raw": ("rawOb", "raw_text")}
 _TIME_NAMES = ("obsTime", "observation_time", "reportTime")
 _TEMP_NAMES = {"temp_c": ("temp", "temp_c"), "dewpoint_c": ("dewp", "dewpoint_c")}
 _KIND_NAMES = ("metarType", "metar_type")
 _RECEIPT_NAMES = ("receiptTime", "receipt_time")
+MAX_REPORTS = 50_000  # in one body; the world has about 10,000 an hour
+FIRST_YEAR, LAST_YEAR = 1980, 2099
+_STATION = re.compile(r"[A-Z0-9]{3,8}")
+_NUMBER = re.compile(r"[+-]?[0-9]{1,6}(\.[0-9]{0,12})?")
+_ISO = re.compile(r"[0-9]{4}-[0-9T:. Z+-]{4,40}")
 
 
 def records_of(body: bytes) -> Records:
     """JSON objects, named CSV rows, or RawReports, told by the body itself. Raises FeedError `bad_body`."""
-    if body.lstrip()[:1] in (b"[", b"{"):
-        return read_records(body)
+    if body[:200].lstrip()[:1] == b"[":
+        return json_records(body, most=MAX_REPORTS)
+    if body[:200].lstrip()[:1] == b"{":
+        raise FeedError(f"expected a JSON list of records, got {sample_of(body)!r}", code="bad_body")
     if any(line.startswith(b"raw_text,") for line in body[:2_000].splitlines()):
-        return _csv_records(body.decode("utf-8", "replace"))
-    items: list[tuple[int, Any]] = list(enumerate(reports_in(body)))
-    return Records(items=items)
-
-
-def _csv_records(text: str) -> Records:
-    """Rows below the `raw_text,…` line. The lines above it say how many rows there are."""
-    out = Records(complete=text.endswith("\n"))
-    reader = csv.reader(io.StringIO(text, newline=""))
-    announced = None
-    header: list[str] = []
-    for row in reader:
-        if not header and row[:1] == ["raw_text"]:
-            header = row
-        elif not header:
-            announced = _announced(row, announced)
-        elif row:
-            _take_row(row, header, out)
-    count = len(out.items) + len(out.rejects)
-    out.complete = out.complete and announced in (None, count)
+        return _csv_records(body)
+    out = Records(body, most=MAX_REPORTS, made=lambda report: report)
+    for report in reports_in(body):
+        out.add(report)
     return out
 
 
-def _announced(row: Sequence[str], before: int | None) -> int | None:
-    words = " ".join(row).split()
-    return int(words[0]) if len(words) == 2 and words[1] == "results" and words[0].isdigit() else before
+def _csv_records(body: bytes) -> Records:
+    """Rows below the `raw_text,…` line. The lines above it say how many rows there are."""
+    header: list[str] = []
+    out = Records(body, lambda raw: _named(header, csv_row(raw)), MAX_REPORTS)
+    announced = None
+    for start, end in lines_of(body):
+        if header:
+            _take_row(out, header, start, end)
+        elif body[start : start + 9] == b"raw_text,":
+            header += csv_row(body[start:end])
+        else:
+            announced = _announced(body[start:end][:80].decode("ascii", "replace").split(), announced)
+    out.complete = body.endswith(b"\n") and announced in (None, out.count) and out.complete
+    return out
 
 
-def _take_row(row: Sequence[str], header: Sequence[str], out: Records) -> None:
-    index = len(out.items) + len(out.rejects)
-    if len(row) == len(header):
-        named: dict[str, Any] = {}
-        for name, value in zip(header, row, strict=True):
-            named.setdefault(name, value)  # cloud columns repeat their names
-        out.items.append((index, named))
+def _announced(words: Sequence[str], before: int | None) -> int | None:
+    counts = len(words) == 2 and words[1] == "results" and words[0].isdecimal() and len(words[0]) < 10
+    return int(words[0]) if counts else before
+
+
+def _take_row(out: Records, header: Sequence[str], start: int, end: int) -> None:
+    try:
+        columns = len(csv_row(out.body[start : min(end, start + MAX_RECORD_BYTES + 1)]))
+    except Broken as broken:
+        out.refuse_place(broken.code, broken.reason, start, end)
+        return
+    if columns == len(header):
+        out.add((start, end))
     else:
-        out.rejects.append(reject(f"{len(row)} columns instead of {len(header)}", ",".join(row), index))
+        out.refuse_place("broken", f"{columns} columns instead of {len(header)}", start, end)
 
 
-def rows_of(records: Records, at: datetime, notes: Counter[str]) -> tuple[list[Json], list[Reject]]:
-    """One row a station, time and kind; `at` dates raw texts; counts `nil` and `duplicates` in `notes`."""
+def _named(header: Sequence[str], row: Sequence[str]) -> Json:
+    named: Json = {}
+    for name, value in zip(header, row, strict=True):
+        named.setdefault(name, value)  # cloud columns repeat their names
+    return named
+
+
+def rows_of(records: Records, at: datetime, notes: Counter[str]) -> list[Json]:
+    """One row a station, time and kind; `at` dates raw texts; counts `nil` and `duplicates` in `notes`.
+
+    What is refused is added to the records' rejects.
+    """
     rows: dict[tuple[str, str, str], Json] = {}
-    rejects: list[Reject] = []
-    for index, item in records.items:
+    for index, item in records.items():
         try:
             row = read(item, at) if isinstance(item, RawReport) else _decoded(item, at)
         except NilReport:
             notes["nil"] += 1
             continue
         except BadReport as bad:
-            rejects.append(reject(str(bad), item.text if isinstance(item, RawReport) else item, index))
+            sample = item.text if isinstance(item, RawReport) else item
+            records.rejects.append(reject(str(bad), sample, index, "no_report"))
             continue
         key = (row["station"], row["obs_time"], row["kind"])
         notes["duplicates"] += key in rows
         rows[key] = _better(rows.get(key), row)
     for row in rows.values():
         row.pop("received", None)
-    return list(rows.values()), rejects
+    return list(rows.values())
 
 
 def _better(before: Json | None, row: Json) -> Json:
@@ -114,7 +136,7 @@ def _decoded(record: Any, at: datetime) -> Json:
     raw = _text(record, _JSON_NAMES["raw"])
     row = _from_raw(raw, observed or at)
     station = _text(record, _JSON_NAMES["station"]).upper() or (row["station"] if row else "")
-    if not station or (observed is None and row is None):
+    if not _STATION.fullmatch(station) or (observed is None and row is None):
         raise BadReport("no station and time")
     row = row or _bare_row(record, station, raw)
     row["station"] = station
@@ -130,7 +152,7 @@ def _decoded(record: Any, at: datetime) -> Json:
 
 def _from_raw(raw: str, at: datetime) -> Json | None:
     """The raw text read by itself; None when it is no report that can be read."""
-    report = next(iter(reports_in(raw.encode())), None) if raw else None
+    report = next(reports_in(raw.encode("utf-8", "replace")), None) if raw else None
     try:
         return read(report, at) if report else None
     except BadReport:
@@ -149,7 +171,7 @@ def _bare_row(record: Mapping[str, Any], station: str, raw: str) -> Json:
         "corrected": False,
         "auto": False,
         "wind": None,
-        "raw": raw,
+        "raw": raw[:MAX_RAW_CHARS],
     }
 
 
@@ -170,10 +192,7 @@ def _fill_from_decoded(row: Json, record: Mapping[str, Any]) -> None:
 
 def _number(value: object) -> float | None:
     if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return None
+        value = float(value) if _NUMBER.fullmatch(value.strip()) else None
     return number(value)
 
 
@@ -182,14 +201,16 @@ def _text(record: Mapping[str, Any], names: Sequence[str]) -> str:
 
 
 def _time(value: object) -> datetime | None:
-    """Epoch seconds, or ISO text; text without a zone is UTC here."""
+    """Epoch seconds, or ISO text; text without a zone is UTC here. None for what no report can bear."""
     seconds = number(value)
     try:
         if seconds is not None:
-            return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
-        at = datetime.fromisoformat(value) if isinstance(value, str) and value.strip() else None
+            at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+        elif isinstance(value, str) and _ISO.fullmatch(text := value.strip()):
+            at = datetime.fromisoformat(text)
+            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        else:
+            return None
     except (ValueError, OverflowError):
         return None
-    if at is None:
-        return None
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    return at if FIRST_YEAR <= at.year <= LAST_YEAR else None

@@ -19,8 +19,15 @@ MAX_MONTHS_BACK = 3
 MIN_TEMP_C, MAX_TEMP_C = -90.0, 60.0
 T_GROUP_TOLERANCE_TENTHS = 10
 MAX_RAW_CHARS = 600
+MAX_WIND = 250  # in any of the units
 
-_CONTROLS = dict.fromkeys([*range(9), *range(11, 13), *range(14, 32), 127, 160, 0xFEFF, 0xFFFD], " ")
+# Every byte that no report has becomes a space, line ends become one: what is left is ASCII.
+_PLAIN = bytes(10 if byte in (10, 13) else byte if 32 <= byte < 127 else 32 for byte in range(256))
+_LINE = re.compile(r"[^\n]+")
+_CLOSED = re.compile("=")
+_NEXT_LINE = re.compile(r"\n(?!\s)")
+MAX_HEADING_CHARS = 200
+MAX_REPORT_CHARS = 4_000
 _SEQUENCE = re.compile(r"\s*\d{3}\s*")
 _HEADING = re.compile(r"\s*[A-Z]{4}\d{0,2} [A-Z]{4} \d{6}(?: (?P<bbb>[A-Z]{3}))?\s*")
 _AWIPS_ID = re.compile(r"\s*(?:MTR|SPE|SAX)[A-Z0-9]{1,3}\s*")
@@ -61,34 +68,46 @@ class NilReport(ValueError):
 
 def reports_in(body: bytes) -> Iterator[RawReport]:
     """Every report of a body of bulletins or lines, in order; also texts that are none, for `read` to refuse."""
-    text = body.decode("utf-8", "replace").translate(_CONTROLS).replace("\r", "\n")
-    for kind, corrected, part in _bulletins(text):
-        for chunk in _chunks(part):
-            yield from _split(" ".join(chunk.split()), kind, corrected)
+    text = body.replace(b"\xc2\xa0", b" ").translate(_PLAIN).decode("ascii")
+    for kind, corrected, start, end in _bulletins(text):
+        for chunk in _chunks(text, start, end):
+            yield from _split(_one_spaced(chunk), kind, corrected)
 
 
-def _chunks(part: str) -> list[str]:
+def _one_spaced(text: str) -> str:
+    """White space as single spaces. Not by splitting: a body of one-letter words would become millions of objects."""
+    text = text.replace("\n", " ").strip()
+    while "  " in text:
+        text = text.replace("  ", " ")
+    return text
+
+
+def _chunks(text: str, start: int, end: int) -> Iterator[str]:
     """Texts between `=`; where no report is closed so, a line that is not indented begins the next one."""
-    return part.split("=") if "=" in part else re.split(r"\n(?!\s)", part)
+    border = _CLOSED if text.find("=", start, end) >= 0 else _NEXT_LINE
+    for match in border.finditer(text, start, end):
+        yield text[start : match.start()]
+        start = match.end()
+    yield text[start:end]
 
 
-def _bulletins(text: str) -> Iterator[tuple[str | None, bool, str]]:
-    """Texts between heading lines, with the kind and the correction mark that the heading gives them."""
+def _bulletins(text: str) -> Iterator[tuple[str | None, bool, int, int]]:
+    """Where texts between heading lines lie, with the kind and the correction mark that the heading gives them."""
     kind: str | None = None
     corrected = False
-    lines: list[str] = []
-    for line in text.split("\n"):
+    begun = 0
+    for match in _LINE.finditer(text):
+        line = text[match.start() : min(match.end(), match.start() + MAX_HEADING_CHARS)]
         heading, kind_line = _HEADING.fullmatch(line), _KIND_LINE.fullmatch(line)
         if not (heading or kind_line or _is_frame(line)):
-            lines.append(line)
             continue
-        yield kind, corrected, "\n".join(lines)
-        lines = []
+        yield kind, corrected, begun, match.start()
+        begun = match.end()
         if heading:
             kind, corrected = None, (heading["bbb"] or "").startswith("CC")
         elif kind_line:
             kind, corrected = kind_line["kind"], corrected or kind_line["cor"] is not None
-    yield kind, corrected, "\n".join(lines)
+    yield kind, corrected, begun, len(text)
 
 
 def _is_frame(line: str) -> bool:
@@ -128,27 +147,29 @@ def observed_at(ddhhmm: str, at: datetime) -> datetime:
 
 def read(report: RawReport, at: datetime) -> Json:
     """The row of one report. Raises BadReport, and NilReport for a station without one."""
-    match = next((found for found in _REPORT.finditer(report.text) if _is_start(found)), None)
+    text = report.text[:MAX_REPORT_CHARS]
+    match = next((found for found in _REPORT.finditer(text) if _is_start(found)), None)
     if match is None:
-        if re.search(r"\bNIL\b", report.text):
+        if re.search(r"\bNIL\b", text):
             raise NilReport
         raise BadReport("no station and time")
-    tokens = report.text[match.end() :].split()
+    tokens = text[match.end() :].split()
     if not tokens:
         raise BadReport("nothing after station and time")
     if "NIL" in tokens[:2]:
         raise NilReport
-    head = report.text[: match.end()].split() + tokens[:2]
+    head = text[: match.end()].split() + tokens[:2]
     corrected = report.corrected or any(_CORRECTION.fullmatch(token) for token in head if token != match["station"])
+    measured = temperatures(text[match.end() :])
     return {
         "station": match["station"],
         "obs_time": iso(observed_at(match["time"], at)),
-        **temperatures(report.text[match.end() :]),
-        "kind": match["kind"] or report.kind or _leading_kind(report.text) or "METAR",
+        **measured,
+        "kind": match["kind"] or report.kind or _leading_kind(text) or "METAR",
         "corrected": corrected,
         "auto": "AUTO" in tokens[:2],
-        "wind": _wind(tokens, match["station"]),
-        "raw": report.text[:MAX_RAW_CHARS],
+        "wind": _wind(tokens, match["station"], measured["flags"]),
+        "raw": text[:MAX_RAW_CHARS],
     }
 
 
@@ -233,7 +254,7 @@ def _finer(body: int | None, fine: int | None, name: str, flags: list[str]) -> f
     return None if best is None else best / 10 + 0.0
 
 
-def _wind(tokens: list[str], station: str) -> Json | None:
+def _wind(tokens: list[str], station: str, flags: list[str]) -> Json | None:
     """Direction (None when variable), speed and gust in the report's own unit; None without a unit and a rule."""
     match = next((found for token in tokens[:4] if (found := _WIND.fullmatch(token))), None)
     if match is None:
@@ -243,9 +264,9 @@ def _wind(tokens: list[str], station: str) -> Json | None:
     if unit is None:
         return None
     gust = match[3] or match[4]
-    return {
-        "dir_deg": int(match[1]) if match[1].isdigit() else None,
-        "speed": int(match[2]),
-        "gust": int(gust) if gust else None,
-        "unit": unit,
-    }
+    dir_deg = int(match[1]) if match[1].isdigit() else None
+    speed, gusting = int(match[2]), int(gust) if gust else None
+    if (dir_deg or 0) > 360 or max(speed, gusting or 0) > MAX_WIND:
+        flags.append("wind_out_of_range")
+        return None
+    return {"dir_deg": dir_deg, "speed": speed, "gust": gusting, "unit": unit}

@@ -16,9 +16,9 @@ AGE_MAX = timedelta(hours=48)
 EPOCH_MS_FROM = 100_000_000_000  # as seconds that would be the year 5138
 EPOCH_MAX = 10**14
 
-_ISO = re.compile(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d(:?\d\d(:?\d\d([.,]\d{1,9})?)?)?\s?([Zz]|[+-]\d\d(:?\d\d)?)?")
+_ISO = re.compile(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d(:?\d\d(:?\d\d([.,]\d{1,9})?)?)?\s?([Zz]|[+-]\d\d(:?\d\d)?)?", re.ASCII)
 _BEFORE_ZONE = re.compile(r" (?=[Z+-])")
-_DIGITS = re.compile(r"\d{9,14}")
+_DIGITS = re.compile(r"[0-9]{9,14}")
 
 
 def _invalid(raw: object) -> InputError:

@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
+from planetwire import plain_json
+from planetwire.backoff import Backoff, after_failures_s
 from planetwire.collect.delivered import Delivered
-from planetwire.collect.feeds import ObservationFeed
+from planetwire.collect.feeds import ObservationFeed, access_to, rules_of
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.http import Outcome, PoliteClient
 from planetwire.errors import FeedError, PlanetwireError
@@ -33,6 +35,7 @@ BACKOFF_FIRST_S = 5.0
 BACKOFF_MAX_S = 1_800.0
 BACKOFF_JITTER = 0.2
 PATCHES_PER_DELIVERY = 500
+ERROR_CHARS = 300
 
 
 @dataclass(slots=True)
@@ -43,6 +46,7 @@ class _Turn:
     hours: int
     needed_from: datetime
     requests: int = 0
+    answered: bool = False  # any of them
     rows: int = 0
     rejects: int = 0
     delivered: int = 0
@@ -72,18 +76,31 @@ class ObservationFeeds:
 
     async def run(self) -> None:
         """All feeds, for ever; ends when cancelled."""
-        self.announce()
         async with asyncio.TaskGroup() as group:
             for source in self._feeds:
-                group.create_task(self._loop(source), name=f"feed:{source}")
+                group.create_task(self._guarded(source), name=f"feed:{source}")
 
     async def _loop(self, source: str) -> None:
+        self._announce(source)
         while True:
             wait_s = self._wait_s(source)
             if wait_s > 0:
                 await self._clock.sleep(min(wait_s, LOOK_S))
             else:
                 await self.turn(source)
+
+    async def _guarded(self, source: str) -> None:
+        """The loop, begun again after whatever nobody thought of: no feed ends the process, or another feed."""
+        backoff = Backoff(BACKOFF_FIRST_S, BACKOFF_MAX_S, self._clock)
+        while True:
+            began = self._clock.monotonic()
+            try:
+                await self._loop(source)
+            except Exception as error:
+                log.exception("collect.feed.crashed", source=source, error=repr(error)[:ERROR_CHARS])
+            if self._clock.monotonic() - began > BACKOFF_MAX_S:
+                backoff.reset()
+            await backoff.pause()
 
     def _wait_s(self, source: str) -> float:
         """Seconds until the next run; a switched-off feed is looked at again later."""
@@ -110,19 +127,26 @@ class ObservationFeeds:
     def announce(self) -> None:
         """Write a record of every feed that has none yet, so that it is listed before its first run."""
         for source in self._feeds:
-            record = self._record(source)
-            self._states.update(source, {key: record[key] for key in ("enabled", "interval_s", "floor_s")})
+            self._announce(source)
+
+    def _announce(self, source: str) -> None:
+        record = self._record(source)
+        self._states.update(source, {key: record[key] for key in ("enabled", "interval_s", "floor_s")})
 
     async def turn(self, source: str) -> bool:
         """One run: fetch, read, deliver what is new. False when it failed; then it is tried again, later."""
         record = self._record(source)
         turn = _begin(record, self._clock.now())
-        marks = self._delivered.setdefault(source, Delivered(record.get("cursor") or {}))
+        marks = self._delivered.setdefault(source, Delivered(_cursor(record.get("cursor"))))
         try:
             for chunk in self._feeds[source].chunks(turn.hours):
                 await self._chunk(source, chunk, turn, marks)
         except PlanetwireError as error:
             self._failed(source, record, turn, error)
+            return False
+        except Exception as error:  # a fault of ours must cost this feed its turn, and nobody else anything
+            log.exception("collect.feed.crashed", source=source, error=repr(error)[:ERROR_CHARS])
+            self._failed(source, record, turn, PlanetwireError(f"an error of ours: {type(error).__name__}"))
             return False
         finally:
             marks.forget(turn.at)
@@ -135,12 +159,17 @@ class ObservationFeeds:
         url = feed.url(own.url or feed.default_url, stations, turn.hours)
         known = self._validators.setdefault(source, {})
         turn.requests += 1
-        fetched = await self._client.fetch(url, known.get(url, FetchState()), feed.rules)
+        rules, access = rules_of(feed, own), access_to(feed, own)
+        fetched = await self._client.fetch(url, known.get(url, FetchState()), rules, access)
+        turn.answered |= fetched.answered
         fetched.raise_failure()
         if fetched.outcome is not Outcome.FRESH or fetched.body is None:
             return
-        parsed = await asyncio.to_thread(feed.parse, fetched.body, turn.at)
-        await self._deliver(feed, parsed, turn, marks)
+        try:
+            parsed = await asyncio.to_thread(feed.parse, fetched.body, turn.at)
+            await self._deliver(feed, parsed, turn, marks)
+        except FeedError as error:
+            raise fetched.told_of(error) from error
         known.pop(url, None)
         known[url] = fetched.state
         while len(known) > MAX_REQUESTS_PER_TURN:
@@ -179,11 +208,12 @@ class ObservationFeeds:
         )
 
     def _failed(self, source: str, record: Json, turn: _Turn, error: PlanetwireError) -> None:
-        failures = int(record.get("failures") or 0) + 1
+        failures = _count(record.get("failures")) + 1
         asked_s = error.retry_after_s if isinstance(error, FeedError) else None
-        wait_s = max(record["floor_s"], _backoff_s(failures) if asked_s is None else asked_s)
+        pause_s = after_failures_s(failures) if isinstance(error, FeedError) else _backoff_s(failures)
+        wait_s = max(_floor_left_s(record, turn), pause_s if asked_s is None else asked_s)
         until = None if asked_s is None else _text(turn.at + timedelta(seconds=asked_s))
-        result = {"failures": failures, "last_error": error.message, "last_error_code": error.code}
+        result = {"failures": failures, "last_error": plain_json.text(error.message), "last_error_code": error.code}
         self._remember(source, record, turn, wait_s, result | {"cooldown_until": until})
         log.warning(
             "collect.feed.failed", source=source, code=error.code, error=error.message, retry_in_s=round(wait_s, 1)
@@ -195,16 +225,26 @@ class ObservationFeeds:
             {
                 **{key: record[key] for key in ("enabled", "interval_s", "floor_s")},
                 "last_run_at": _text(turn.at),
+                "answered_at": _text(turn.at) if turn.answered else record.get("answered_at"),
                 "next_run_at": _text(turn.at + timedelta(seconds=wait_s)),
                 "rows_last_run": turn.rows,
                 "rejects_last_run": turn.rejects,
-                "rejects": int(record.get("rejects") or 0) + turn.rejects,
+                "rejects": _count(record.get("rejects")) + turn.rejects,
                 "delivered_last_run": turn.delivered,
                 "skipped_last_run": {name: count for name, count in turn.skipped.items() if count},
                 "cursor": self._delivered[source].cursor,
                 **result,
             },
         )
+
+
+def _cursor(value: object) -> dict[str, str]:
+    """As it was written; a file that somebody edited may hold anything."""
+    return {key: at for key, at in value.items() if isinstance(at, str)} if isinstance(value, dict) else {}
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0
 
 
 def _begin(record: Json, at: datetime) -> _Turn:
@@ -219,6 +259,14 @@ def _pause_s(record: Json) -> float:
     return float(max(record["interval_s"], record["floor_s"]))
 
 
+def _floor_left_s(record: Json, turn: _Turn) -> float:
+    """How much of the floor is left: it counts from the last run whose provider answered."""
+    answered_at = turn.at if turn.answered else _time(record.get("answered_at"))
+    if answered_at is None:
+        return 0.0
+    return max(float(record["floor_s"]) - (turn.at - answered_at).total_seconds(), 0.0)
+
+
 def _is_cut(parsed: Parsed, answer_max_rows: int, turn: _Turn) -> bool:
     """Whether the answer is full, ends before what is needed, and there are requests left to ask more finely."""
     count = len(parsed.rows) + len(parsed.rejects) + sum(parsed.notes.values())
@@ -229,7 +277,7 @@ def _is_cut(parsed: Parsed, answer_max_rows: int, turn: _Turn) -> bool:
 
 
 def _backoff_s(failures: int) -> float:
-    """Five seconds, doubled a failure, at most half an hour, ± 20 %."""
+    """After a delivery that failed, which asks only us: 5 s, doubled each time, at most half an hour, ± 20 %."""
     base_s = min(BACKOFF_FIRST_S * 2.0 ** min(failures - 1, 20), BACKOFF_MAX_S)
     return base_s * random.uniform(1 - BACKOFF_JITTER, 1 + BACKOFF_JITTER)
 

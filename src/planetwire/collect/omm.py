@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from planetwire.collect.records import number
+from planetwire.collect.shown import shown
 from planetwire.model import Fact, Json
 
 KEYS = (
@@ -39,21 +40,24 @@ _OPTIONAL_FLOATS = KEYS[14:17]
 _FLOATS = (*_REQUIRED_FLOATS, *_OPTIONAL_FLOATS)
 _ANGLES = ("RA_OF_ASC_NODE", "ARG_OF_PERICENTER", "MEAN_ANOMALY")
 _NUMERIC, _INTEGRAL, _TEXT_OR_NONE = {float, int}, {int}, (str, type(None))
-_FAR = 1e300  # beyond it lie the infinities
 _EPOCH_CHARS = len("2026-11-30T12:00:00.000000")
 _OPTIONAL_INTS = ("EPHEMERIS_TYPE", "ELEMENT_SET_NO", "REV_AT_EPOCH")
 _get_floats = itemgetter(*_FLOATS)
 _get_integers = itemgetter("NORAD_CAT_ID", *_OPTIONAL_INTS)
 _get_texts = itemgetter("OBJECT_NAME", "OBJECT_ID", "CLASSIFICATION_TYPE", "EPOCH")
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_INTEGER = re.compile(r"[+-]?\d+")
-_CATALOGUE_NUMBER = re.compile(r"\+?0*[1-9]\d{0,8}|\+?\d{1,9}")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_INTEGER = re.compile(r"[+-]?[0-9]{1,20}")
+_CATALOGUE_NUMBER = re.compile(r"\+?0{0,20}[1-9][0-9]{0,8}|\+?[0-9]{1,9}")
 _EPOCH = re.compile(
     r"(?P<year>\d{4})-(?:(?P<month>\d\d)-(?P<day>\d\d)|(?P<doy>\d{3}))"
-    r"T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:\.(?P<fraction>\d+))?Z?"
+    r"T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:\.(?P<fraction>\d+))?Z?",
+    re.ASCII,
 )
-_MAX_MEAN_MOTION = 20.0  # revolutions a day; an orbit that grazes the ground makes 17
-_MAX_INTEGER = 10**12
+_MIN_MEAN_MOTION = 0.001  # revolutions a day: one in three years, beyond the moon
+_MAX_MEAN_MOTION = 20.0  # an orbit that grazes the ground makes 17
+_MAX_DRAG = 10_000.0  # of BSTAR and the derivatives of the mean motion, which are nearly always below one
+_MAX_INTEGER = 2**31 - 1
+MAX_NAME_CHARS = 200
 _MAX_CATALOGUE_NUMBER = 999_999_999
 _FIRST_YEAR, _LAST_YEAR = 1957, 2099
 
@@ -61,11 +65,12 @@ _FIRST_YEAR, _LAST_YEAR = 1957, 2099
 class BadRecord(ValueError):
     """Why a record is refused; `key` is its catalogue number as text, when that much could be read."""
 
-    def __init__(self, reason: str, key: str | None = None, sample: str = "") -> None:
+    def __init__(self, reason: str, key: str | None = None, sample: str = "", *, code: str = "bad_value") -> None:
         super().__init__(reason)
         self.reason = reason
         self.key = key
         self.sample = sample
+        self.code = code
 
 
 def fact_of(record: Mapping[str, object]) -> Fact:
@@ -89,7 +94,9 @@ def _usual(record: Mapping[str, Any]) -> Fact | None:
     if not (type(name) is type(classification) is type(text) is str and type(designator) in _TEXT_OR_NONE):
         return None
     at = _usual_epoch(text)
-    if at is None or not _usual_values(*values) or max(integers) > _MAX_INTEGER or min(integers) < -_MAX_INTEGER:
+    if at is None or not _usual_values(*values) or max(integers) > _MAX_INTEGER or min(integers) < 0:
+        return None
+    if len(name) > MAX_NAME_CHARS or len(designator or "") > MAX_NAME_CHARS or len(classification) > MAX_NAME_CHARS:
         return None
     key, ephemeris_type, element_set_no, rev_at_epoch = integers
     mean_motion, eccentricity, inclination, node, perigee, anomaly, bstar, dot, ddot = map(float, values)
@@ -142,15 +149,15 @@ def _usual_values(
 ) -> bool:
     """In range; False for NaN, which compares false, and for the infinities."""
     return (
-        0.0 < mean_motion <= _MAX_MEAN_MOTION
+        _MIN_MEAN_MOTION <= mean_motion <= _MAX_MEAN_MOTION
         and 0.0 <= eccentricity < 1.0
         and 0.0 <= inclination <= 180.0
         and -360.0 <= node <= 360.0
         and -360.0 <= perigee <= 360.0
         and -360.0 <= anomaly <= 360.0
-        and -_FAR < bstar < _FAR
-        and -_FAR < dot < _FAR
-        and -_FAR < ddot < _FAR
+        and -_MAX_DRAG <= bstar <= _MAX_DRAG
+        and -_MAX_DRAG <= dot <= _MAX_DRAG
+        and -_MAX_DRAG <= ddot <= _MAX_DRAG
     )
 
 
@@ -160,7 +167,7 @@ def _any(record: Mapping[str, object]) -> Fact:
         data = _data(record, int(key))
         at = epoch(record.get("EPOCH"))
     except BadRecord as bad:
-        raise BadRecord(bad.reason, key) from bad
+        raise BadRecord(bad.reason, key, code=bad.code) from bad
     data["EPOCH"] = epoch_text(at)
     return Fact(
         external_key=key,
@@ -172,12 +179,12 @@ def _any(record: Mapping[str, object]) -> Fact:
 
 
 def catalogue_number(value: object) -> int:
-    """1 … 999,999,999. Raises BadRecord for anything else, Alpha-5 included."""
+    """1 … 999,999,999 in ASCII digits. Raises BadRecord for anything else, Alpha-5 included."""
     if type(value) is int and 0 < value <= _MAX_CATALOGUE_NUMBER:
         return value
     text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not _CATALOGUE_NUMBER.fullmatch(text) or int(text) == 0:
-        raise BadRecord(f"NORAD_CAT_ID is no number of one to nine digits: {str(value)[:20]!r}")
+        raise BadRecord(f"NORAD_CAT_ID is no number of one to nine digits: {shown(value)}", code="bad_key")
     return int(text)
 
 
@@ -185,15 +192,15 @@ def epoch(value: object) -> datetime:
     """Aware UTC of a calendar or day-of-year time code, with or without fraction and Z. Raises BadRecord."""
     match = _EPOCH.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
-        raise BadRecord(f"EPOCH is no CCSDS time: {str(value)[:40]!r}")
+        raise BadRecord(f"EPOCH is no CCSDS time: {shown(value)}", code="bad_time")
     year = int(match["year"])
     try:
         day = _day(year, match)
     except ValueError as error:
-        raise BadRecord(f"EPOCH is no date: {str(value)[:40]!r}") from error
+        raise BadRecord(f"EPOCH is no date: {shown(value)}", code="bad_time") from error
     hour, minute, second = int(match["hour"]), int(match["minute"]), int(match["second"])
     if not (_FIRST_YEAR <= year <= _LAST_YEAR and hour < 24 and minute < 60 and second <= 60):
-        raise BadRecord(f"EPOCH is out of range: {str(value)[:40]!r}")
+        raise BadRecord(f"EPOCH is out of range: {shown(value)}", code="out_of_range")
     micros = int((match["fraction"] or "0")[:6].ljust(6, "0"))
     return day + timedelta(hours=hour, minutes=minute, seconds=second, microseconds=micros)
 
@@ -220,17 +227,19 @@ def _float(record: Mapping[str, object], name: str) -> float:
         value = float(value) if _NUMBER.fullmatch(value.strip()) else None
     result = number(value)
     if result is None:
-        raise BadRecord(f"{name} is no finite number: {str(record.get(name))[:20]!r}")
+        raise BadRecord(f"{name} is no finite number: {shown(record.get(name))}")
     return result
 
 
 def _integer(record: Mapping[str, object], name: str) -> int:
     value = record.get(name)
-    if type(value) is int and abs(value) <= _MAX_INTEGER:
+    if type(value) is int and 0 <= value <= _MAX_INTEGER:
         return value
     text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
-    if not _INTEGER.fullmatch(text) or abs(int(text[:20])) > _MAX_INTEGER:
-        raise BadRecord(f"{name} is no integer: {str(value)[:20]!r}")
+    if not _INTEGER.fullmatch(text):
+        raise BadRecord(f"{name} is no integer: {shown(value)}")
+    if not 0 <= int(text) <= _MAX_INTEGER:
+        raise BadRecord(f"{name} is not in 0 … {_MAX_INTEGER}: {shown(value)}", code="out_of_range")
     return int(text)
 
 
@@ -241,7 +250,10 @@ def _absent(value: object) -> bool:
 
 def _text(record: Mapping[str, object], name: str) -> str:
     value = record.get(name)
-    return value.strip() if isinstance(value, str) else ""
+    text = value.strip() if isinstance(value, str) else ""
+    if len(text) > MAX_NAME_CHARS:
+        raise BadRecord(f"{name} has more than {MAX_NAME_CHARS} characters", code="too_large")
+    return text
 
 
 def _data(record: Mapping[str, object], key: int) -> Json:
@@ -259,12 +271,13 @@ def _data(record: Mapping[str, object], key: int) -> Json:
 
 
 def _check_ranges(data: Json) -> None:
-    if not 0.0 <= data["ECCENTRICITY"] < 1.0:
-        raise BadRecord(f"ECCENTRICITY is not in [0, 1): {data['ECCENTRICITY']}")
-    if not 0.0 <= data["INCLINATION"] <= 180.0:
-        raise BadRecord(f"INCLINATION is not in [0, 180] degrees: {data['INCLINATION']}")
-    if not 0.0 < data["MEAN_MOTION"] <= _MAX_MEAN_MOTION:
-        raise BadRecord(f"MEAN_MOTION is not in (0, {_MAX_MEAN_MOTION:g}] revolutions a day: {data['MEAN_MOTION']}")
-    for name in _ANGLES:
-        if abs(data[name]) > 360.0:
-            raise BadRecord(f"{name} is no angle in degrees: {data[name]}")
+    within = {
+        "MEAN_MOTION": (_MIN_MEAN_MOTION, _MAX_MEAN_MOTION),
+        "ECCENTRICITY": (0.0, math.nextafter(1.0, 0.0)),
+        "INCLINATION": (0.0, 180.0),
+        **dict.fromkeys(_ANGLES, (-360.0, 360.0)),
+        **dict.fromkeys(_OPTIONAL_FLOATS, (-_MAX_DRAG, _MAX_DRAG)),
+    }
+    for name, (least, most) in within.items():
+        if not least <= data[name] <= most:
+            raise BadRecord(f"{name} is not in {least:g} … {most:g}: {shown(data[name])}", code="out_of_range")

@@ -7,12 +7,13 @@ from typing import Any
 
 from planetwire.collect.body import GZIP_MAGIC, gunzip
 from planetwire.collect.feeds import fact_feeds, observation_feeds, unknown
-from planetwire.collect.http import MAX_BODY_BYTES
 from planetwire.model import Fact, Json, Parsed, Reject
+
+MAX_FILE_BYTES = 64 * 1024 * 1024  # unpacked; a file may be larger than what a feed may send
 
 
 def parse_body(source: str, body: bytes, at: datetime) -> Json:
-    """`{rows, rejects: [{reason, sample, offset}], complete, notes}` of one body, packed by gzip or not.
+    """`{rows, rejects: [{code, reason, sample, offset}], complete, notes}` of one body, packed by gzip or not.
 
     A row of a fact feed is `{external_key, kind, title, lat, lon, observed_at, data}`. `at` dates partial times.
     Raises NotFound for an unknown source, FeedError for a body that is none of this feed's.
@@ -22,7 +23,7 @@ def parse_body(source: str, body: bytes, at: datetime) -> Json:
     if feed is None:
         raise unknown(source, [*facts, *observations])
     if body.startswith(GZIP_MAGIC):
-        body = gunzip(body, MAX_BODY_BYTES)
+        body = gunzip(body, MAX_FILE_BYTES)
     parsed: Parsed = feed.parse(body, at)
     return {
         "rows": [_row(row) for row in parsed.rows],
@@ -47,7 +48,7 @@ def _row(row: Fact | Json) -> Json:
 
 
 def _reject(one: Reject) -> Json:
-    return {"reason": one.reason, "sample": one.sample, "offset": one.offset}
+    return {"code": one.code, "reason": one.reason, "sample": one.sample, "offset": one.offset}
 
 
 def _iso(at: datetime | None) -> str | None:

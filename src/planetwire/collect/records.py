@@ -1,6 +1,6 @@
-"""The records of a JSON array, one by one: a broken record is a reject, the others live.
+"""The records of a body: where they lie in it, and each one read on its own, so that a broken one costs itself.
 
-A whole, strict array is read at full speed; only when that fails is it read record by record.
+Invariant: a body is kept once, as the bytes that came; of its records only their places are, whatever they hold.
 """
 
 from __future__ import annotations
@@ -8,109 +8,140 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-from planetwire.collect.body import sample_of, without_bom
 from planetwire.errors import FeedError
 from planetwire.model import Json, Reject
 
+MAX_RECORDS = 100_000  # in one body, refused ones too; the whole catalogue of satellites has a third of it
+MAX_RECORD_BYTES = 64 * 1024  # a usual one has 500
 MAX_SAMPLE_CHARS = 200
-_SPACE = re.compile(r"[ \t\r\n]*")
-_NEXT_RECORD = re.compile(r"\}\s*,\s*(?=\{)")
+MAX_DEPTH = 32  # what lies deeper in a record that needs mending is null
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Broken(ValueError):
+    """Why what should be a record cannot be read as one."""
+
+    def __init__(self, reason: str, code: str = "broken") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.code = code
 
 
 @dataclass(slots=True)
 class Records:
-    """What an array holds: (index, record) pairs, rejects, the object around it, whether its end was seen."""
+    """What a body holds, in its order: places of records, rejects, what is around them, whether its end was seen.
 
-    items: list[tuple[int, Any]] = field(default_factory=list)
+    A place is first byte, the one after the last, and perhaps the record's own name. `read` makes a value of the bytes
+    there and raises Broken; where places are something else, `made` makes it of the place.
+    `count` has records and rejects alike; `read_bytes` is what finding the places has read, for tests of its cost.
+    """
+
+    body: bytes = b""
+    read: Callable[[bytes], Any] = bytes
+    most: int = MAX_RECORDS
+    places: list[tuple[int, Any]] = field(default_factory=list)
     rejects: list[Reject] = field(default_factory=list)
     around: Json = field(default_factory=dict)
     complete: bool = True
+    made: Callable[[Any], Any] | None = None
+    count: int = 0
+    read_bytes: int = 0
+
+    def add(self, place: Any) -> None:
+        """A record. Raises FeedError `bad_body` beyond `most`."""
+        self.places.append((self._next(), place))
+
+    def refuse(self, code: str, reason: str, sample: object) -> None:
+        """Something that is none. Raises FeedError `bad_body` beyond `most`."""
+        self.rejects.append(reject(reason, sample, self._next(), code))
+
+    def refuse_place(self, code: str, reason: str, start: int, end: int) -> None:
+        """As `refuse`, the sample being the bytes there."""
+        self.refuse(code, reason, self.sample((start, end)))
+
+    def goes_on(self, at: int) -> None:
+        """The body does not end where its format does: whoever sent it, it is not one whole body."""
+        self.complete = False
+        self.refuse_place("goes_on", "the body goes on after its end", at, len(self.body))
+
+    def breaks_off(self) -> None:
+        """The body ends before its format does."""
+        self.complete = False
+        start = max(0, len(self.body) - MAX_SAMPLE_CHARS)
+        self.refuse_place("cut_off", "the body ends before its end mark", start, len(self.body))
+
+    def items(self) -> Iterator[tuple[int, Any]]:
+        """(index, value), each read now; one that cannot be read is a reject. Places are let go as they are read."""
+        places, self.places = self.places, []
+        places.reverse()
+        while places:
+            index, place = places.pop()
+            try:
+                yield index, self.read(self.body[place[0] : place[1]]) if self.made is None else self.made(place)
+            except Broken as broken:
+                self.rejects.append(reject(broken.reason, self.sample(place), index, broken.code))
+
+    def sample(self, place: Sequence[Any]) -> str:
+        """The beginning of what lies there, as text."""
+        start, end = place[:2]
+        return self.body[start : min(end, start + 4 * MAX_SAMPLE_CHARS)].decode("utf-8", "replace")
+
+    def _next(self) -> int:
+        if self.count >= self.most:
+            raise FeedError(f"more than {self.most} records in one body", code="bad_body")
+        self.count += 1
+        return self.count - 1
 
 
-def reject(reason: str, sample: object, offset: int) -> Reject:
-    """A Reject whose sample is cut to its bound."""
-    text = sample if isinstance(sample, str) else json.dumps(sample, ensure_ascii=False, default=str)
-    return Reject(reason, text[:MAX_SAMPLE_CHARS], offset)
+def reject(reason: str, sample: object, offset: int, code: str = "broken") -> Reject:
+    """A Reject whose texts are cut to their bounds and can be stored and sent."""
+    text = sample if isinstance(sample, str) else _as_text(sample)
+    return Reject(_storable(reason), _storable(text[:MAX_SAMPLE_CHARS]), offset, code)
 
 
-def read_records(body: bytes, key: str | None = None) -> Records:
-    """The records of the top-level array, or of the array under `key`. Raises FeedError `bad_body`.
-
-    A token such as NaN is no JSON: it is read as a float that `number` refuses, so it is never handed on.
-    """
-    body = without_bom(body)
+def _as_text(value: object) -> str:
     try:
-        return _from_value(orjson.loads(body), key, body)
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (ValueError, TypeError, RecursionError):
+        return f"a {type(value).__name__}"
+
+
+def _storable(text: str) -> str:
+    return _SURROGATE.sub("\ufffd", text)
+
+
+def json_value(raw: bytes) -> Any:
+    """The value of a JSON text. Raises Broken.
+
+    NaN and numbers of any size are read, as floats that `number` refuses. What is no Unicode, as bytes or as an
+    escape, becomes U+FFFD.
+    """
+    try:
+        return orjson.loads(raw)
     except orjson.JSONDecodeError:
-        return _salvaged(body, key)
+        pass
+    try:
+        return _mended(json.loads(raw.decode("utf-8", "replace")), MAX_DEPTH)
+    except json.JSONDecodeError as error:
+        raise Broken(f"broken record: {error.msg}") from None
+    except (ValueError, RecursionError) as error:
+        raise Broken(f"broken record: {type(error).__name__}") from None
 
 
-def _from_value(value: Any, key: str | None, body: bytes) -> Records:
-    around: Json = {}
-    if key is not None:
-        around = {name: item for name, item in value.items() if name != key} if isinstance(value, dict) else {}
-        value = value.get(key) if isinstance(value, dict) else None
-    if not isinstance(value, list):
-        raise FeedError(f"expected a JSON list of records, got {sample_of(body)!r}", code="bad_body")
-    return Records(items=list(enumerate(value)), around=around)
-
-
-def _array_start(text: str, key: str | None) -> int:
-    pattern = r"\s*\[" if key is None else rf'"{key}"\s*:\s*\['
-    match = re.match(pattern, text) if key is None else re.search(pattern, text)
-    if match is None:
-        raise FeedError(f"expected JSON, got {sample_of(text[:400].encode())!r}", code="bad_body")
-    return match.end()
-
-
-def _salvaged(body: bytes, key: str | None) -> Records:
-    text = body.decode("utf-8", "replace")
-    decoder = json.JSONDecoder()
-    out = Records()
-    at = _skip(text, _array_start(text, key))
-    index = 0
-    while at < len(text) and text[at] != "]":
-        try:
-            value, at = decoder.raw_decode(text, at)
-            out.items.append((index, value))
-        except (ValueError, RecursionError) as error:
-            at = _resynchronised(text, at, index, str(error), out)
-        at = _skip(text, at)
-        index += 1
-        if text[at : at + 1] == ",":
-            at = _skip(text, at + 1)
-    _note_the_end(text, at, index, out)
-    return out
-
-
-def _resynchronised(text: str, at: int, index: int, why: str, out: Records) -> int:
-    """Note the broken record and give the position after it: the next `},{`, or the end."""
-    following = _NEXT_RECORD.search(text, at)
-    closing = text.rfind("}", at) if following is None else following.start()
-    end = len(text) if closing < 0 else closing + 1
-    if following is None and text[end:].strip() not in ("]", "]}"):
-        end = len(text)
-    out.rejects.append(reject(f"broken record: {why}", text[at:end], index))
-    return end
-
-
-def _note_the_end(text: str, at: int, index: int, out: Records) -> None:
-    if at < len(text):
-        return
-    out.complete = False
-    if not out.rejects or out.rejects[-1].offset != index - 1:
-        out.rejects.append(reject("the body ends before its closing bracket", text[-MAX_SAMPLE_CHARS:], index))
-
-
-def _skip(text: str, at: int) -> int:
-    match = _SPACE.match(text, at)
-    return match.end() if match else at
+def _mended(value: Any, depth: int) -> Any:
+    if isinstance(value, str):
+        return _storable(value)
+    if isinstance(value, dict):
+        return {_storable(key): _mended(item, depth - 1) for key, item in value.items()} if depth else None
+    if isinstance(value, list):
+        return [_mended(item, depth - 1) for item in value] if depth else None
+    return value
 
 
 def number(value: object) -> float | None:

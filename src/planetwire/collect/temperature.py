@@ -11,7 +11,7 @@ LEAST_C = -90.0
 GREATEST_C = 60.0
 DECIMALS = 2
 
-_NUMBER = re.compile(r"[+-]?\d{1,4}(\.\d{1,12})?")
+_NUMBER = re.compile(r"[+-]?\d{1,4}(\.\d{1,12})?", re.ASCII)
 _UNITS = {"c": False, "°c": False, "celsius": False, "f": True, "°f": True, "fahrenheit": True}
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from planetwire.collect.lines import check_lines
 from planetwire.collect.omm import BadRecord, epoch_text
-from planetwire.collect.records import Records, reject
+from planetwire.collect.records import Records
 
 LINE_CHARS = 68  # without the checksum
 PIVOT_YEAR = 57
@@ -23,7 +24,10 @@ _LINE_2 = re.compile(r"2 [ 0-9A-Z]{5}")
 MIN_LINE_CHARS = 40  # shorter ones are prose
 _ALPHA5 = re.compile(rf"[{ALPHA5_LETTERS}]\d{{4}}")
 _SPACED_ID = re.compile(r" *\d+ *")
-_TAG = re.compile(r"</?[A-Za-z!][^<>\n]*>")
+# A tag, or text between line ends and tags: a `<` that opens none belongs to it, up to so many of them.
+_TAG = rb"/?[A-Za-z!][^<>\r\n]*>"
+_PIECE = re.compile(rb"<%s|((?:[^\r\n<]++|<(?!%s)){1,64})" % (_TAG, _TAG))
+MAX_LINE_CHARS = 200  # what is behind them nobody reads
 _FIELDS_1 = {
     "separators": re.compile(r"1 .{5}[A-Z ] .{8} .{14} .{10} .{8} .{8} . .{4}"),
     "designator": re.compile(r"[0-9A-Z ]{8}"),
@@ -69,20 +73,22 @@ _EXPONENT = re.compile(r"([+-]?) *(\d{1,5}) *([+-])(\d)")
 class _Reader:
     """The state between two lines: an open line 1, and the line before it, which may be a name."""
 
-    out: Records = field(default_factory=Records)
-    notes: Counter[str] = field(default_factory=Counter)
+    out: Records
+    notes: Counter[str]
     name: str | None = None
     open_name: str | None = None
     open_line: str | None = None
-    open_index: int = 0
+    ended: bool = False  # the last line closed a set, and it is whole
 
-    def take(self, index: int, line: str) -> None:
+    def take(self, line: str) -> None:
+        self.ended = False
         if _LINE_1.match(line) and len(line) > MIN_LINE_CHARS:
             self.close()
-            self.open_line, self.open_index, self.open_name = line, index, self.name
+            self.open_line, self.open_name = line, self.name
             self.name = None
         elif _LINE_2.match(line) and len(line) > MIN_LINE_CHARS:
-            self.pair(index, line)
+            self.drop_name()
+            self.pair(line)
         else:
             self.close()
             self.drop_name()
@@ -90,28 +96,17 @@ class _Reader:
             if not name_of(line):
                 self.drop_name()
 
-    def pair(self, index: int, line: str) -> None:
-        self.drop_name()
+    def pair(self, line: str) -> None:
         if self.open_line is None:
-            self.out.rejects.append(reject("line 2 without a line 1", line, index))
+            self.out.refuse("bad_lines", "line 2 without a line 1", line)
             return
-        try:
-            self.out.items.append((self.open_index, self._record(line)))
-        except BadRecord as bad:
-            refused = BadRecord(bad.reason, _key_or_none(self.open_line), f"{self.open_line}\n{line}")
-            self.out.items.append((self.open_index, refused))
+        self.ended = len(line) >= LINE_CHARS
+        self.out.add((self.open_name, (self.open_line, line), line_key(self.open_line)))
         self.open_line = None
-
-    def _record(self, line_2: str) -> dict[str, object]:
-        record, flags = record_of(self.open_line or "", line_2)
-        record["OBJECT_NAME"] = name_of(self.open_name or "")
-        self.notes.update(flags)
-        return record
 
     def close(self) -> None:
         if self.open_line is not None:
-            bad = BadRecord("line 1 without a line 2", _key_or_none(self.open_line), self.open_line)
-            self.out.items.append((self.open_index, bad))
+            self.out.add((self.open_name, (self.open_line, None), line_key(self.open_line)))
             self.open_line = None
 
     def drop_name(self) -> None:
@@ -121,22 +116,37 @@ class _Reader:
             self.name = None
 
 
-def tle_records(text: str) -> tuple[Records, Counter[str]]:
-    """Sets as OMM keyword mappings, BadRecord in their place where refused, and counts of what was skipped.
+def tle_records(body: bytes, notes: Counter[str]) -> Records:
+    """Sets as OMM keyword mappings, BadRecord in their place where refused; `notes` counts what was skipped.
 
-    Counts: `prose` lines, sets with `checksum_absent`, `trailing_text`, `eccentricity_blank`.
+    Counts: `prose` lines, sets with `checksum_absent`, `trailing_text`, `eccentricity_blank`. There is no end mark, so
+    a body counts as whole only if a set is the last of it.
     """
-    reader = _Reader()
-    if "<" in text:
-        text = _TAG.sub("\n", text)
-    for index, raw in enumerate(text.splitlines()):
-        line = raw.rstrip()
+    reader = _Reader(Records(body, made=lambda place: _set_of(place, notes)), notes)
+    line, end = "", 0
+    for count, match in enumerate(_PIECE.finditer(body)):
+        check_lines(count)
+        start, end = match.span(1)
+        line = body[start : min(end, start + 4 * MAX_LINE_CHARS)].decode("utf-8", "replace")[:MAX_LINE_CHARS].rstrip()
         if line.strip():
-            reader.take(index, line)
-    reader.out.complete = reader.open_line is None
+            reader.take(line)
+    reader.out.complete = reader.ended and (len(line) > LINE_CHARS or end < len(body))
     reader.close()
     reader.drop_name()
-    return reader.out, reader.notes
+    return reader.out
+
+
+def _set_of(place: tuple[str | None, tuple[str, str | None], str | None], notes: Counter[str]) -> object:
+    name, (line_1, line_2), key = place
+    if line_2 is None:
+        return BadRecord("line 1 without a line 2", key, line_1, code="bad_lines")
+    try:
+        record, flags = record_of(line_1, line_2)
+    except BadRecord as bad:
+        return BadRecord(bad.reason, key, f"{line_1}\n{line_2}", code="bad_lines")
+    record["OBJECT_NAME"] = name_of(name or "")
+    notes.update(flags)
+    return record
 
 
 def name_of(line: str) -> str:
@@ -156,7 +166,8 @@ def catalogue_number(text: str) -> int:
     return int(text)
 
 
-def _key_or_none(line: str) -> str | None:
+def line_key(line: str) -> str | None:
+    """The catalogue number of a line as text, None when it has none."""
     try:
         return str(catalogue_number(line[2:7]))
     except BadRecord:

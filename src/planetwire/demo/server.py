@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from socket import socket
 from typing import Any
 
 import orjson
@@ -41,8 +42,10 @@ def demo_environment(url: str) -> dict[str, str]:
 class FeedServer:
     """Serves a world. Start and stop it on one event loop; everything else may be called from any thread."""
 
-    def __init__(self, world: World, *, host: str = "127.0.0.1", port: int = 0) -> None:
+    def __init__(self, world: World, *, host: str = "127.0.0.1", port: int = 0, sock: socket | None = None) -> None:
+        """`sock`: listens already, so that the address stays when the server is started anew."""
         self.world = world
+        self._sock = sock
         self.counts = CountTable()
         self._scripts = Scripts()
         self._host, self._port = host, port
@@ -57,7 +60,10 @@ class FeedServer:
 
     async def start(self) -> None:
         """Bind and serve. Raises OSError when the port is taken."""
-        self._server = await asyncio.start_server(self._connected, self._host, self._port)
+        if self._sock is not None:
+            self._server = await asyncio.start_server(self._connected, sock=self._sock)
+        else:
+            self._server = await asyncio.start_server(self._connected, self._host, self._port)
         self._port = self._server.sockets[0].getsockname()[1]
         log.info("demo.server.started", url=self.url, seed=self.world.seed)
 

@@ -18,6 +18,7 @@ log = get_logger()
 LOOK_S = 1.0  # without a ring, and for facts that somebody held
 RETRY_S = 1.0  # after the database could not be reached …
 RETRY_MAX_S = 30.0  # … doubling up to this
+ERROR_CHARS = 300
 
 
 class ByHandFacts(Protocol):
@@ -43,7 +44,7 @@ class ByHand:
         self._clock = clock
 
     async def run(self) -> None:
-        """Until cancelled; survives every failure of the database."""
+        """Until cancelled; survives every failure of the database, and every fact."""
         backoff = Backoff(RETRY_S, RETRY_MAX_S, self._clock)
         while True:
             try:
@@ -51,6 +52,10 @@ class ByHand:
                 backoff.reset()
             except BackendError as error:
                 log.warning("facts.by_hand.failed", error=error.message)
+                await backoff.pause()
+                continue
+            except Exception as error:  # nobody else may stop for a fact that we did not think of
+                log.exception("facts.by_hand.crashed", error=repr(error)[:ERROR_CHARS])
                 await backoff.pause()
                 continue
             await self._wakeup.wait(LOOK_S)

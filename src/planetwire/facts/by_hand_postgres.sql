@@ -4,7 +4,10 @@ select exists (select from derived_pending)
 -- name: facts
 -- Of these keys, those that nobody is changing now. Shared locks: whoever would change them waits until the derived
 -- rows are there. Nobody is waited for here, so whatever order others lock facts in, none can block another.
-select external_key, kind, title, data, lat, lon, observed_at, valid_until from collected_data
+select external_key, kind, title, data, lat, lon,
+    case when observed_at between '0001-01-02Z' and '9999-12-30Z' then observed_at end as observed_at,
+    case when valid_until between '0001-01-02Z' and '9999-12-30Z' then valid_until end as valid_until
+from collected_data
 where source = $1 and external_key = any ($2::text[])
 order by external_key
 for share skip locked

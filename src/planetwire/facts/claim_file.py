@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from planetwire.errors import SetupError
+from planetwire.private import make_file, make_folders
 
 ALREADY = "another web process has the observation store"
 HOW = "several need a bus that joins them: give all of them PLANETWIRE_BUS=redis or postgres, or stop the other one"
@@ -18,7 +19,8 @@ HOW = "several need a bus that joins them: give all of them PLANETWIRE_BUS=redis
 
 def claim_file(path: Path, *, shared: bool) -> IO[bytes]:
     """Keep what is returned open. Raises SetupError when others do not agree."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folders(path.parent)
+    make_file(path.with_name(f"{path.name}.lock"))
     handle = path.with_name(f"{path.name}.lock").open("ab")
     try:
         fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from planetwire.facts import clean
+from planetwire.facts.aside_postgres import each_that_can
 from planetwire.model import Derived, Deriver, Fact, Orbit
 from planetwire.postgres import Connection
 from planetwire.sql import queries_beside
@@ -16,6 +17,7 @@ from planetwire.sql import queries_beside
 Q = queries_beside(__file__)
 
 CATCH_UP_ROWS = 2_000
+MAX_TEXT_CHARS = 2_000  # of what was typed in as a title; its first 500 can be searched for
 NOTHING = b"{}"
 STAGE = "derived_stage"
 FOUND_COLUMNS = 10  # of the stage, before those of the orbit
@@ -33,18 +35,35 @@ class Projection:
         for layer, derive in self._derivers(source):
             await _put(connection, layer, source, facts, derive)
 
+    async def project_each(self, connection: Connection, source: str, facts: Sequence[Fact]) -> None:
+        """The same, but a fact that cannot be derived is put aside: it is on the map and not in search."""
+        for layer, derive in self._derivers(source):
+            await self._each(connection, layer, source, facts, derive)
+
     async def catch_up(self, connection: Connection, source: str) -> int:
         """Facts that no job of this version wrote, as those typed in by hand; how many there were."""
         done = 0
         for layer, derive in self._derivers(source):
-            while facts := await _missing(connection, source, layer):
-                await _put(connection, layer, source, facts, derive)
+            after, more = "", True
+            while more:
+                facts = await _missing(connection, source, layer, after)
+                if facts:
+                    await self._each(connection, layer, source, facts, derive)
+                    after = facts[-1].external_key  # those that were put aside are still missing
                 done += len(facts)
+                more = len(facts) == CATCH_UP_ROWS
         return done
 
+    async def _each(
+        self, connection: Connection, layer: str, source: str, facts: Sequence[Fact], derive: Deriver
+    ) -> None:
+        await each_that_can(
+            connection, source, facts, lambda some: _put(connection, layer, source, some, derive), doing="derived"
+        )
 
-async def _missing(connection: Connection, source: str, layer: str) -> Sequence[Fact]:
-    rows = await connection.fetch(Q.not_yet_projected, source, layer, CATCH_UP_ROWS)
+
+async def _missing(connection: Connection, source: str, layer: str, after: str) -> Sequence[Fact]:
+    rows = await connection.fetch(Q.not_yet_projected, source, layer, CATCH_UP_ROWS, after)
     return [fact_of(row) for row in rows]
 
 
@@ -70,18 +89,19 @@ def _row(key: str, fact: Fact, derived: Derived) -> tuple[object, ...]:
     orbit = NO_ORBIT if derived.orbit is None else _clean(derived.orbit)
     return (
         key,
-        clean.text(fact.kind),
-        clean.text(fact.title),
-        clean.text(derived.subtitle),
-        fact.lat,
-        fact.lon,
-        derived.alt_m,
+        clean.text(fact.kind)[:MAX_TEXT_CHARS],
+        clean.text(fact.title)[:MAX_TEXT_CHARS],
+        clean.text(derived.subtitle)[:MAX_TEXT_CHARS],
+        clean.finite(fact.lat),
+        clean.finite(fact.lon),
+        clean.finite(derived.alt_m),
         clean.json_bytes(derived.properties) if derived.properties else NOTHING,
-        derived.severity,
+        clean.finite(derived.severity),
         fact.valid_until,
         *orbit,
     )
 
 
 def _clean(orbit: Orbit) -> Orbit:
-    return orbit._replace(name=clean.text(orbit.name)) if "\x00" in orbit.name else orbit
+    name = clean.text(orbit.name)[:MAX_TEXT_CHARS]
+    return orbit if name == orbit.name else orbit._replace(name=name)

@@ -63,9 +63,13 @@ delete from satellite_orbits where source = $1 and fact_key = any ($2::text[])
 
 -- name: not_yet_projected
 -- Locked against change and delete, so that no derived row is older than its fact or outlives it. Those that somebody
--- holds are left: who changes a fact past the jobs notes it in `derived_pending`.
-select external_key, kind, title, data, lat, lon, observed_at, valid_until from collected_data f
-where f.source = $1 and not exists (
+-- holds are left: who changes a fact past the jobs notes it in `derived_pending`. A time of a year that nobody else can
+-- write is none.
+select external_key, kind, title, data, lat, lon,
+    case when observed_at between '0001-01-02Z' and '9999-12-30Z' then observed_at end as observed_at,
+    case when valid_until between '0001-01-02Z' and '9999-12-30Z' then valid_until end as valid_until
+from collected_data f
+where f.source = $1 and f.external_key >= $4 and (f.external_key > $4 or $4 = '') and not exists (
     select from earth_interactables i where i.source = f.source and i.fact_key = f.external_key and i.layer = $2)
 order by f.external_key
 limit $3

@@ -6,11 +6,14 @@ row whose values are already there is neither written nor locked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from planetwire import plain_json
 from planetwire.facts import clean
+from planetwire.facts.aside_postgres import each_that_can
 from planetwire.facts.derived_postgres import Projection
 from planetwire.log import get_logger
 from planetwire.model import Batch, Fact, FetchState, Written
@@ -23,6 +26,10 @@ Q = queries_beside(__file__)
 
 STAGE = "fact_stage"
 STAGE_COLUMNS = ("external_key", "kind", "title", "data", "lat", "lon", "observed_at", "valid_until")
+SAMPLED = 60
+OPENED_MAX = plain_json.MAX_DEPTH  # objects and lists in a feature that need no second look
+_SAMPLE_OF_LONG = re.compile(r"[0-9]{5}")
+_LONG = re.compile(r"[0-9]{309}")
 SHRINK_MIN = 0.5  # a body with less than this share of the rows we have deletes nothing
 
 
@@ -56,13 +63,12 @@ class PostgresFactStore:
         """What was written, and the keys of the rows that changed."""
         if not facts:
             return Written(0, 0, 0), ()
-        rows = {row[0]: row for row in _stage_rows(facts)}  # one statement may not write a row twice: the last wins
-        await connection.execute(Q.create_stage)
         await connection.execute(Q.name_deriving, "off" if self._projection is None else "on")
-        await connection.copy_records_to_table(STAGE, records=rows.values(), columns=STAGE_COLUMNS)
-        counts = await connection.fetchrow(Q.merge_stage, source, task_id)
-        inserted, updated = counts["inserted"], counts["updated"]
-        return Written(inserted, updated, len(rows) - inserted - updated), counts["keys"]
+        parts = await each_that_can(
+            connection, source, facts, lambda some: _merge_some(connection, source, some, task_id), doing="written"
+        )
+        counts = [sum(counted) for counted in zip(*(part[:3] for part in parts), strict=True)] or [0, 0, 0]
+        return Written(*counts), [key for part in parts for key in part[3]]
 
     async def _derive(self, connection: Connection, source: str, batch: Batch, changed: Sequence[str]) -> None:
         """In the transaction of the facts; at the end of a run also what was written by others or before an upgrade."""
@@ -70,7 +76,7 @@ class PostgresFactStore:
             return
         if changed:
             facts = {clean.text(fact.external_key): fact for fact in batch.facts}
-            await self._projection.project(connection, source, [facts[key] for key in changed])
+            await self._projection.project_each(connection, source, [facts[key] for key in changed])
         if batch.complete or batch.state is not None:
             await self._projection.catch_up(connection, source)
 
@@ -117,6 +123,13 @@ class PostgresFactStore:
         return gone
 
     @read_again
+    async def count_rows(self, tables: Sequence[str], source: str) -> Mapping[str, int]:
+        """See the port."""
+        async with translated():
+            rows = await self._pool.fetch(Q.count_rows, list(tables), source)
+        return {row["name"]: row["found"] for row in rows}
+
+    @read_again
     async def features(self, sources: Sequence[str], limit: int | None) -> tuple[Sequence[bytes], int]:
         """See the port. Times are UTC with microseconds and Z."""
         async with (
@@ -126,7 +139,7 @@ class PostgresFactStore:
         ):
             rows = await connection.fetch(Q.features, list(sources), limit)
             total = len(rows) if limit is None else await connection.fetchval(Q.count_facts, list(sources))
-        return [row[0].encode() for row in rows], total
+        return [readable(row[0]) for row in rows], total
 
     @read_again
     async def fetch_state(self, source: str) -> FetchState | None:
@@ -143,6 +156,33 @@ class PostgresFactStore:
         return {row["source"]: row["last_success_at"] for row in rows}
 
 
+async def _merge_some(
+    connection: Connection, source: str, facts: Sequence[Fact], task_id: int | None
+) -> tuple[int, int, int, Sequence[str]]:
+    """Inserted, updated, left as they were, and the keys of the first two."""
+    rows = {row[0]: row for row in _stage_rows(facts)}  # one statement may not write a row twice: the last wins
+    await connection.execute(Q.create_stage)
+    await connection.copy_records_to_table(STAGE, records=rows.values(), columns=STAGE_COLUMNS)
+    counts = await connection.fetchrow(Q.merge_stage, source, task_id)
+    assert counts is not None
+    inserted, updated = counts["inserted"], counts["updated"]
+    return inserted, updated, len(rows) - inserted - updated, counts["keys"]
+
+
+def readable(feature: str) -> bytes:
+    """A feature as browsers can read it: in `data`, which is its last member, what only a person types – a number that
+    no float holds, depths without end – is null.
+
+    Such a number written out has more than 300 digits, so at least five of every sixtieth characters are digits.
+    """
+    huge = _SAMPLE_OF_LONG.search(feature[::SAMPLED]) and _LONG.search(feature)
+    if huge or feature.count("{") + feature.count("[") > OPENED_MAX:
+        head, name, data = feature.partition(',"data":')
+        read = plain_json.loads(data[:-1].encode())
+        return head.encode() + name.encode() + plain_json.dumps(read if isinstance(read, dict) else {}) + b"}"
+    return feature.encode()
+
+
 def _rows_of(batch: Batch) -> int | None:
     if not batch.complete:
         return None
@@ -156,8 +196,8 @@ def _stage_rows(facts: Sequence[Fact]) -> Iterator[tuple[Any, ...]]:
             clean.text(fact.kind),
             clean.text(fact.title),
             clean.json_bytes(fact.data),
-            fact.lat,
-            fact.lon,
+            clean.finite(fact.lat),
+            clean.finite(fact.lon),
             fact.observed_at,
             fact.valid_until,
         )

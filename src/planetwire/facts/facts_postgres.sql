@@ -78,17 +78,22 @@ on conflict (source) do update set last_success_at = excluded.last_success_at, r
 -- name: clear_chunk
 select planet_clear_chunk($1, $2, $3)
 
+-- name: count_rows
+select name, planet_count_rows(name, $2) as found from unnest($1::text[]) as name
+
 -- name: features
--- A place that was put right by hand or found by name is shown instead of the fact's own.
+-- A place that was put right by hand or found by name is shown instead of the fact's own. What is typed in by hand may
+-- be NaN, infinite or of a year that nobody else can write: null, since JSON has none of them. `data` is an object.
 select '{"id":' || to_json(f.source || ':' || f.external_key)::text
     || ',"source":' || to_json(f.source)::text
     || ',"kind":' || to_json(f.kind)::text
     || ',"title":' || to_json(f.title)::text
-    || ',"lat":' || coalesce(to_json(coalesce(place.lat, f.lat))::text, 'null')
-    || ',"lon":' || coalesce(to_json(coalesce(place.lon, f.lon))::text, 'null')
+    || ',"lat":' || coalesce(to_json(coalesce(place.lat, case when f.lat between -90 and 90 then f.lat end))::text, 'null')
+    || ',"lon":' || coalesce(to_json(coalesce(place.lon, case when f.lon between -360 and 360 then f.lon end))::text, 'null')
     || ',"observed_at":' || coalesce(
-        to_char(f.observed_at at time zone 'utc', '"\""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""'), 'null')
-    || ',"data":' || f.data::text || '}' as feature
+        case when f.observed_at between '0001-01-02Z' and '9999-12-30Z' then
+            to_char(f.observed_at at time zone 'utc', '"\""YYYY-MM-DD"T"HH24:MI:SS.US"Z\""') end, 'null')
+    || ',"data":' || case when jsonb_typeof(f.data) = 'object' then f.data::text else '{}' end || '}' as feature
 from collected_data f
 left join resolved_locations place on place.source = f.source and place.fact_key = f.external_key
 where f.source = any ($1::text[])

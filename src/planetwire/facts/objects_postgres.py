@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planetwire import plain_json
+from planetwire.facts.facts_postgres import readable
 from planetwire.model import Json
 from planetwire.postgres import Pool, read_again, translated
 from planetwire.sql import queries_beside
@@ -11,6 +13,7 @@ from planetwire.sql import queries_beside
 Q = queries_beside(__file__)
 
 WORDS_MAX = 8
+NO_NUMBERS = ("NaN", "Infinity", "-Infinity", "infinity", "-infinity")
 
 
 class PostgresObjectStore:
@@ -32,7 +35,7 @@ class PostgresObjectStore:
         layer, source, key = (*object_id.split(":", 2), "", "")[:3]
         async with translated():
             row = await self._pool.fetchrow(Q.card, object_id, layer, source, key)
-        return dict(row) if row is not None else None
+        return _card(dict(row)) if row is not None else None
 
     @read_again
     async def features(self, ids: Sequence[str] | None, limit: int | None) -> tuple[Sequence[bytes], int]:
@@ -45,4 +48,15 @@ class PostgresObjectStore:
             rows = await connection.fetch(Q.features, ids, limit)
             whole = ids is not None or limit is None
             total = len(rows) if whole else await connection.fetchval(Q.count_features)
-        return [row[0].encode() for row in rows], total
+        return [readable(row[0]) for row in rows], total
+
+
+def _card(row: Json) -> Json:
+    """As JSON can say it: what was typed in may be too deep, and a column may hold NaN, which jsonb writes as text."""
+    orbit = row["orbit"]
+    if isinstance(orbit, dict):
+        row["orbit"] = {key: None if key != "name" and value in NO_NUMBERS else value for key, value in orbit.items()}
+    for name in ("data", "properties"):
+        value = plain_json.loads(plain_json.dumps(row[name]))
+        row[name] = value if isinstance(value, dict) else {}
+    return row

@@ -8,7 +8,8 @@ with asked as materialized (
     from unnest((planet_words($1))[:$5]) word
 )
 select best.id, layer, best.source, best.fact_key as key, best.source || ':' || best.fact_key as feature, kind, title,
-    subtitle, coalesce(place.lat, best.lat) as lat, coalesce(place.lon, best.lon) as lon, alt_m, severity
+    subtitle, coalesce(place.lat, case when best.lat between -90 and 90 then best.lat end) as lat,
+    coalesce(place.lon, case when best.lon between -360 and 360 then best.lon end) as lon, alt_m, severity
 from (
     select i.*, case
             when lower(i.fact_key) = $2 then 0
@@ -19,26 +20,31 @@ from (
         end as rank
     from earth_interactables i
     where i.search @@ (select begun from asked) and ($3::text is null or i.layer = $3)
-    order by rank, i.severity desc nulls last, length(i.title), i.title, i.id
+    order by rank, nullif(i.severity, 'NaN') desc nulls last, length(i.title), i.title, i.id
     limit $4 + 100
 ) best
 left join resolved_locations place on place.source = best.source and place.fact_key = best.fact_key
 where (select true from collected_data f where f.source = best.source and f.external_key = best.fact_key)
-order by rank, severity desc nulls last, length(title), title, best.id
+order by rank, nullif(severity, 'NaN') desc nulls last, length(title), title, best.id
 limit $4
 
 -- name: card
--- By the object's row if there is one, else by the fact that its id names: one typed in by hand has a card too.
+-- By the object's row if there is one, else by the fact that its id names: one typed in by hand has a card too, and may
+-- hold times and places that nobody else can write.
 with named as (
     select coalesce(i.source, $3) as source, coalesce(i.fact_key, $4) as key
     from (select) one left join earth_interactables i on i.id = $1
 )
 select $1 as id, coalesce(i.layer, $2) as layer, f.source, f.external_key as key,
     f.source || ':' || f.external_key as feature, f.kind, f.title, coalesce(i.subtitle, '') as subtitle,
-    coalesce(r.lat, f.lat) as lat, coalesce(r.lon, f.lon) as lon, i.alt_m, i.severity,
+    coalesce(r.lat, case when f.lat between -90 and 90 then f.lat end) as lat,
+    coalesce(r.lon, case when f.lon between -360 and 360 then f.lon end) as lon, i.alt_m, i.severity,
     coalesce(i.properties, '{}') as properties, f.data, to_jsonb(o) - array['id', 'source', 'fact_key'] as orbit,
     r.method as place_method, r.precision_m as place_precision_m,
-    f.observed_at, f.collected_at, f.valid_until, i.updated_at
+    case when f.observed_at between '0001-01-02Z' and '9999-12-30Z' then f.observed_at end as observed_at,
+    case when f.collected_at between '0001-01-02Z' and '9999-12-30Z' then f.collected_at end as collected_at,
+    case when f.valid_until between '0001-01-02Z' and '9999-12-30Z' then f.valid_until end as valid_until,
+    case when i.updated_at between '0001-01-02Z' and '9999-12-30Z' then i.updated_at end as updated_at
 from named
 join collected_data f on f.source = named.source and f.external_key = named.key
 left join earth_interactables i on i.id = $1
@@ -55,9 +61,10 @@ select '{"id":' || to_json(i.id)::text
     || ',"kind":' || to_json(i.kind)::text
     || ',"title":' || to_json(i.title)::text
     || ',"subtitle":' || to_json(i.subtitle)::text
-    || ',"lat":' || coalesce(to_json(i.lat)::text, 'null')
-    || ',"lon":' || coalesce(to_json(i.lon)::text, 'null')
-    || ',"observed_at":null,"data":' || i.properties::text || '}' as feature
+    || ',"lat":' || coalesce(to_json(case when i.lat between -90 and 90 then i.lat end)::text, 'null')
+    || ',"lon":' || coalesce(to_json(case when i.lon between -360 and 360 then i.lon end)::text, 'null')
+    || ',"observed_at":null,"data":'
+    || case when jsonb_typeof(i.properties) = 'object' then i.properties::text else '{}' end || '}' as feature
 from collected_data f
 join earth_interactables i on i.source = f.source and i.fact_key = f.external_key
 where $1::text[] is null or i.id = any ($1)

@@ -31,6 +31,7 @@ from planetwire.model import Appended, Json, LogEvent, ObservationPatch
 from planetwire.observing import HEADLINE_SERIES
 from planetwire.ports import Clock
 from planetwire.postgres import Connection, Pool, translated
+from planetwire.settings import MigrationSettings
 from planetwire.sql import queries_beside
 
 log = get_logger()
@@ -61,6 +62,7 @@ class PostgresObservationStore:
         retention_s: float = 6 * 3600.0,
         on_committed: Callable[[Sequence[LogEvent]], None] = lambda events: None,
         time: Callable[[datetime], datetime] = lambda at: at,
+        migration: MigrationSettings | None = None,
     ) -> None:
         """`time` makes ours of the database's time; only tests have another."""
         self.on_committed = on_committed
@@ -68,6 +70,7 @@ class PostgresObservationStore:
         self._clock = clock
         self._retention = timedelta(seconds=retention_s)
         self._time = time
+        self._migration = migration
         self._writer = GroupWriter[ObservationPatch, Appended](self._commit, self._committed)
         self._writes = 0
         self._pruned_at_s = clock.monotonic()
@@ -76,7 +79,7 @@ class PostgresObservationStore:
     async def start(self) -> None:
         """Bring the database's schema up to date, prune. Raises SetupError, BackendError."""
         async with translated(), self._pool.acquire() as connection:
-            await migrate_postgres(connection)
+            await migrate_postgres(connection, self._migration, watch=self._pool.acquire)
             self.epoch = await connection.fetchval(Q.epoch)
         await self.prune()
 

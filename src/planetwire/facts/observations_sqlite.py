@@ -8,6 +8,7 @@ import secrets
 import sqlite3
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from operator import itemgetter
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 import orjson
 
+from planetwire.errors import BackendError
 from planetwire.facts.append_sqlite import Appender
 from planetwire.facts.observation_wire import ms_of, stamp, time_of
 from planetwire.facts.recent_sqlite import settle
@@ -37,6 +39,8 @@ EPOCH_CHARS = 12
 HISTORY_DAYS = 14
 KEY_HOURS = 49  # a reading is refused when 48 h old, so its key is of no use later
 PRUNE_EVERY_S = 60.0
+PROBE_EVERY_S = 10.0
+APPLICATION_ID = 0x504C5754  # “PLWT”: whose file it is
 PRUNE_EVERY_WRITES = 500
 PRUNE_CHUNK = 2_000  # events and keys that one transaction drops: four times what was written in between
 PRUNE_READINGS_CHUNK = 20_000  # readings: a patch with all its runways writes seventeen
@@ -66,6 +70,7 @@ class SqliteObservationStore:
         self._writes = 0
         self._pruned_at_s = clock.monotonic()
         self._pruning: asyncio.Task[int] | None = None
+        self._probing: asyncio.Future[None] | None = None
 
     async def start(self) -> None:
         """Open or create the file, bring its schema up to date, prune. Raises SetupError, BackendError."""
@@ -119,10 +124,30 @@ class SqliteObservationStore:
                 break
         return total
 
+    async def trouble(self) -> str | None:
+        """Why the file cannot be used; None when it can. A write that failed is told until one succeeds again, and
+        where nobody writes a mark is written instead, one at a time and not more often than every 10 s.
+        """
+        if self._damage is None and self._writer.still_unsure(PROBE_EVERY_S):
+            if self._probing is None or self._probing.done():
+                self._probing = asyncio.ensure_future(self._probe())
+            await asyncio.shield(self._probing)
+        return self._damage or self._writer.trouble
+
+    @property
+    def _damage(self) -> str | None:
+        return self._writer.damage or self._reads.damage
+
+    async def _probe(self) -> None:
+        with suppress(BackendError):  # the writer keeps what was wrong
+            await self._writer.run(_mark)
+
     async def aclose(self) -> None:
         """See the port."""
         if self._pruning is not None:
             await asyncio.wait([self._pruning])
+        if self._probing is not None:
+            await asyncio.wait([self._probing])
         await self._writer.aclose()
         await self._reads.aclose()
 
@@ -153,6 +178,11 @@ def _prepare(connection: sqlite3.Connection) -> str:
     connection.execute(Q.draw_epoch, ("".join(secrets.choice(EPOCH_ALPHABET) for _ in range(EPOCH_CHARS)),))
     epoch: str = connection.execute(Q.epoch).fetchone()[0]
     return epoch
+
+
+def _mark(connection: sqlite3.Connection) -> None:
+    """Writes one page, the same bytes each time; what is prepared stays so."""
+    connection.execute(f"pragma application_id = {APPLICATION_ID}")
 
 
 def _prune_chunk(connection: sqlite3.Connection, *, now: datetime, retention: timedelta) -> int:

@@ -8,9 +8,12 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from planetwire.acts import Act
+from planetwire.audit_postgres import note_in
+from planetwire.backoff import AFTER_FAILURES_S
 from planetwire.cron import plan, smallest_gap_s, upcoming, zone_of
 from planetwire.errors import InputError, NotFound
-from planetwire.model import Json, SourceDefaults
+from planetwire.model import Actor, Json, SourceDefaults
 from planetwire.postgres import Pool, translated
 from planetwire.sql import queries_beside
 
@@ -19,6 +22,7 @@ Q = queries_beside(__file__)
 INTERVAL_MAX_S = 31 * 86_400.0
 SWITCHES = ("enabled", "interval_s", "cron", "time_zone", "misfire")
 TICKS_SHOWN = 3
+HIDDEN = ("now", "failures", "retry_at", "answered_at")  # they show in `next_run_at`
 
 
 class PostgresSourceStore:
@@ -39,7 +43,7 @@ class PostgresSourceStore:
             rows = await self._pool.fetch(Q.list_sources, list(self._known))
         return [_record(row, self._known[row["source"]]) for row in rows]
 
-    async def change(self, source: str, wish: Json) -> Json:
+    async def change(self, source: str, wish: Json, by: Actor | None = None) -> Json:
         """See the port. Codes: `below_floor`, `bad_interval`, `bad_cron`, `bad_time_zone`."""
         defaults = self._known.get(source)
         if defaults is None:
@@ -52,13 +56,23 @@ class PostgresSourceStore:
             then |= _timing(row, then, defaults)
             values = [then[key] for key in (*SWITCHES, "next_run_at", "tick_at")]
             await connection.execute(Q.change_source, source, *values)
+            if by is not None and wish:
+                await note_in(connection, Act(by, "source.changed", source=source, details=wish))
         return next(record for record in await self.list() if record["source"] == source)
 
-    async def report(self, source: str, *, rejects: int, error: tuple[str, str] | None) -> None:
+    async def report(
+        self,
+        source: str,
+        *,
+        rejects: int,
+        error: tuple[str, str] | None,
+        answered: bool = True,
+        soon: bool | None = False,
+    ) -> None:
         """See the port. Rejects are also added up."""
         code, text = error or (None, None)
         async with translated():
-            await self._pool.execute(Q.report, source, rejects, code, text)
+            await self._pool.execute(Q.report, source, rejects, code, text, answered, soon, list(AFTER_FAILURES_S))
 
 
 def _check(wish: Json, defaults: SourceDefaults) -> None:
@@ -97,7 +111,7 @@ def _timing(row: Mapping[str, Any], then: Json, defaults: SourceDefaults) -> Jso
 
 def _record(row: Mapping[str, Any], defaults: SourceDefaults) -> Json:
     """The row with what holds where nothing was set."""
-    record = {key: _iso(value) for key, value in row.items() if key != "now"}
+    record = {key: _iso(value) for key, value in row.items() if key not in HIDDEN}
     fallbacks = {
         "enabled": defaults.enabled,
         "interval_s": defaults.interval_s,
@@ -105,9 +119,10 @@ def _record(row: Mapping[str, Any], defaults: SourceDefaults) -> Json:
         "misfire": "once",
     }
     record |= {key: value for key, value in fallbacks.items() if record[key] is None}
-    due = [row["next_run_at"]] if row["next_run_at"] is not None else []
-    if due and row["last_run_at"] is not None:
-        due.append(row["last_run_at"] + timedelta(seconds=defaults.floor_s))
+    next_at = row["retry_at"] or row["next_run_at"]
+    due = [next_at] if next_at is not None else []
+    if due and row["answered_at"] is not None:
+        due.append(row["answered_at"] + timedelta(seconds=defaults.floor_s))
     record["next_run_at"] = _iso(max(due, default=None))
     record["upcoming"] = [_iso(tick) for tick in _ticks(row)] if record["enabled"] else []
     return {**record, "floor_s": defaults.floor_s}

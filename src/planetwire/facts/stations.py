@@ -29,6 +29,7 @@ KIND = "weather_station"
 SPACING_S = 60.0  # least time between two writes of one city
 RETRY_S = 1.0  # after a store could not be reached …
 RETRY_MAX_S = 30.0  # … doubling up to this
+ERROR_CHARS = 300
 
 
 class Stations(Protocol):
@@ -88,6 +89,10 @@ class StationBridge:
                 backoff.reset()
             except BackendError as error:
                 log.warning("facts.stations.failed", error=error.message)
+                await backoff.pause()
+                continue
+            except Exception as error:  # the process takes observations: it must not end for a fact of the globe
+                log.exception("facts.stations.crashed", error=repr(error)[:ERROR_CHARS])
                 await backoff.pause()
                 continue
             await self._wait()

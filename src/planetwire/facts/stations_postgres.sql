@@ -2,8 +2,10 @@
 select epoch, revision from log_consumers where consumer = $1
 
 -- name: written_ago
-select external_key, extract(epoch from clock_timestamp() - collected_at)::float8 as ago_s
-from collected_data where source = $1
+-- One that was typed in with no time of this world was not written lately.
+select external_key, greatest(0, extract(epoch from clock_timestamp() - collected_at))::float8 as ago_s
+from collected_data
+where source = $1 and collected_at between clock_timestamp() - interval '1 year' and clock_timestamp() + interval '1 year'
 
 -- name: hold
 -- Not waited for: a clearing that holds one of them may want another of ours. It has its turn, we come again.
@@ -16,12 +18,12 @@ on conflict (consumer) do update set
 where (c.epoch, c.revision) is distinct from (excluded.epoch, excluded.revision)
 
 -- name: age
--- Only facts that say by when they are late; one that somebody holds is left for the next time.
+-- Only facts that say by when they are late, in numbers of any size; one that somebody holds is left for the next time.
 with bounds as (
-    select id, extract(epoch from clock_timestamp() - observed_at) as age_s,
-        case when jsonb_typeof(data -> 'fresh_s') = 'number' then (data ->> 'fresh_s')::float8 end as fresh_s,
-        case when jsonb_typeof(data -> 'wait_s') = 'number' then (data ->> 'wait_s')::float8 end as wait_s,
-        case when jsonb_typeof(data -> 'stale_s') = 'number' then (data ->> 'stale_s')::float8 end as stale_s
+    select id, case when isfinite(observed_at) then extract(epoch from clock_timestamp() - observed_at) end as age_s,
+        case when jsonb_typeof(data -> 'fresh_s') = 'number' then (data ->> 'fresh_s')::numeric end as fresh_s,
+        case when jsonb_typeof(data -> 'wait_s') = 'number' then (data ->> 'wait_s')::numeric end as wait_s,
+        case when jsonb_typeof(data -> 'stale_s') = 'number' then (data ->> 'stale_s')::numeric end as stale_s
     from collected_data
     where source = $1 and external_key <> all ($2::text[])
     for update skip locked

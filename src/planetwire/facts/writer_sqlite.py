@@ -15,13 +15,15 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any, TypeVar
 
-from planetwire.errors import BackendError, LogWriteFailed, SetupError
+from planetwire.errors import BackendError, LogWriteFailed, PlanetwireError, SetupError
 from planetwire.facts.checkpoint_sqlite import FALLBACK_PAGES, Checkpoints
 from planetwire.failpoint import failpoint
 from planetwire.log import get_logger
-from planetwire.pool_sqlite import connect, reserve_journal
+from planetwire.pool_sqlite import connect, damage_of, of_the_file, reserve_journal
+from planetwire.private import close_to_others, make_file, make_folders
 
 log = get_logger()
 R = TypeVar("R")
@@ -68,6 +70,9 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="observation-writer", daemon=True)
         self._connection: sqlite3.Connection | None = None
         self._checkpoints = Checkpoints(path)
+        self.trouble: str | None = None  # why the last write failed; None after one that succeeded
+        self.damage: str | None = None  # stays: a damaged file does not mend itself
+        self.wrote_at_s = monotonic()
 
     async def start(self, prepare: Callable[[sqlite3.Connection], R]) -> R:
         """Open the file, run `prepare` on it, then take units. Raises SetupError when the file cannot be used."""
@@ -81,7 +86,10 @@ class Writer:
         return result
 
     def _open(self, prepare: Callable[[sqlite3.Connection], R]) -> R:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_folders(self._path.parent)
+        make_file(self._path)  # SQLite gives what lies beside it the same rights
+        for beside in ("-wal", "-shm"):
+            close_to_others(self._path.with_name(self._path.name + beside))
         connection = self._connect()
         try:
             result = prepare(connection)
@@ -98,6 +106,10 @@ class Writer:
             reserve_journal(self._path, connection, FALLBACK_PAGES)
         except (sqlite3.Error, OSError) as error:
             log.warning("facts.observation.not_reserved", error=repr(error))
+
+    def still_unsure(self, for_s: float) -> bool:
+        """Whether nothing was written for so long, or the last write failed: only another one can tell."""
+        return self.trouble is not None or monotonic() - self.wrote_at_s >= for_s
 
     def run(self, work: Callable[[sqlite3.Connection], R]) -> Awaitable[R]:
         """What `work` returned, once it is on disk. Cancelling the wait does not undo the work.
@@ -182,6 +194,7 @@ class Writer:
             failpoint("observations.commit.before")
             connection.execute("commit")
             failpoint("observations.commit.after")
+            self.trouble, self.wrote_at_s = None, monotonic()
         except sqlite3.Error as error:
             self._abandon(units, error)
 
@@ -189,9 +202,9 @@ class Writer:
         """All together; when that fails, each by itself: its own mistake is its own, the file's is everybody's."""
         try:
             self._together(connection, units)
-        except sqlite3.OperationalError:
-            raise
-        except Exception:
+        except Exception as error:
+            if of_the_file(error):
+                raise
             connection.execute("rollback")
             connection.execute("begin immediate")
             for unit in units:
@@ -207,17 +220,19 @@ class Writer:
         connection.execute("savepoint unit")
         try:
             self._together(connection, [unit])
-        except sqlite3.OperationalError:
-            raise
         except Exception as error:
-            unit.error = error
+            if of_the_file(error):
+                raise
+            unit.error = error if isinstance(error, PlanetwireError) else _refused(error)
             connection.execute("rollback to unit")
         connection.execute("release unit")
 
     def _abandon(self, units: list[_Unit], error: sqlite3.Error) -> None:
         log.error("facts.observation.write_failed", error=repr(error), units=len(units))
+        self.trouble = f"the observation file takes no write: {error}"
+        self.damage = self.damage or damage_of(error)
         for unit in units:
-            unit.error = LogWriteFailed(f"the observation log did not take the write: {error}")
+            unit.error = _refused(error)
         try:
             if self._connection is not None and self._connection.in_transaction:
                 self._connection.execute("rollback")
@@ -264,3 +279,7 @@ class Writer:
                 unit.done.set_result(unit.result)
             else:
                 unit.done.set_exception(unit.error)
+
+
+def _refused(error: Exception) -> LogWriteFailed:
+    return LogWriteFailed(f"the observation log did not take the write: {error}")

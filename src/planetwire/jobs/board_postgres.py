@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from planetwire.errors import NotFound, StateError
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.errors import NotFound
 from planetwire.jobs.row import job_of
-from planetwire.model import Job, JobRequest
+from planetwire.model import Job
 from planetwire.postgres import Pool, translated
 from planetwire.sql import queries_beside
 
@@ -34,11 +33,10 @@ class Standing:
 
 
 class PostgresJobBoard:
-    """Port JobBoard. `queue` takes what is retried, so that a retry is deduplicated like any other wish."""
+    """Port JobBoard."""
 
-    def __init__(self, pool: Pool, queue: PostgresJobQueue) -> None:
+    def __init__(self, pool: Pool) -> None:
         self._pool = pool
-        self._queue = queue
         self._counts: Mapping[str, int] = {}
         self._counted_at = -COUNTS_KEPT_S
 
@@ -85,26 +83,6 @@ class PostgresJobBoard:
             rows = await self._pool.fetch(Q.standing, names)
         known = {row["source"]: Standing(row["running_id"], row["head_id"], row["paused_at"]) for row in rows}
         return rows[0]["now"], known
-
-    async def retry(self, task_id: int) -> tuple[Job, bool]:
-        """See the port."""
-        job = await self.get(task_id)
-        if not job.status.is_final:
-            raise StateError(f"job {task_id} is {job.status}", code="job_active")
-        return await self.retry_alike([job])
-
-    async def retry_alike(self, jobs: Sequence[Job]) -> tuple[Job, bool]:
-        """One job for the work that all of these ended jobs name, as the first names it; noted with each of them.
-
-        Beyond the port. Tried again one by one they would share a job only while that one waits.
-        """
-        first = jobs[0]
-        payload = {key: value for key, value in first.payload.items() if key != "scheduled"}
-        request = JobRequest(first.task_type, first.source, payload, min(job.priority for job in jobs))
-        async with translated(), self._pool.acquire() as connection, connection.transaction():
-            again, created = await self._queue.submit_in(connection, request)
-            await connection.execute(Q.set_retried, [job.id for job in jobs], again.id)
-        return again, created
 
 
 def _page(rows: Sequence[Mapping[str, Any]], limit: int) -> tuple[Sequence[Job], int | None]:

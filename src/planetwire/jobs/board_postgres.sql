@@ -43,9 +43,6 @@ union all
 -- name: dead
 select * from planet_job_page('failed', $1, $2, $3, true)
 
--- name: set_retried
-update collection_tasks set retried_as = $2 where id = any ($1::bigint[])
-
 -- name: counts
 select running, queued, dead from planet_job_counts($1)
 

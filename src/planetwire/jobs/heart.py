@@ -2,6 +2,9 @@
 
 A worker beats from a thread with its own event loop and its own connection. A parser that blocks the worker's loop
 for longer than a lease then costs no lease, and a pool that is full of batches delays no heartbeat.
+
+Who keeps others alive is watched too: a part of the thread that fails is logged and started again, and a worker whose
+heart has stood still for most of a lease ends while its jobs are still its own to give back.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ import asyncio
 import random
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TypeAlias
 
 from planetwire.errors import BackendError, PlanetwireError
+from planetwire.jobs.pulse import Pulse
 from planetwire.log import get_logger
 from planetwire.model import JobStatus, Lease
 from planetwire.ports import Clock, JobQueue
@@ -28,6 +32,7 @@ RESCUE_S = 2.0  # lease 30 s + rescue + first back-off 1 s + poll 1 s stays belo
 STALL_S = 1.0  # a worker's loop that does not answer for so long is worth a line in the log
 REOPEN_S = 1.0
 END_S = 3.0
+BEAT = "heartbeat"
 
 
 class Heart:
@@ -41,7 +46,9 @@ class Heart:
         rescued: Callable[[], object],
         heartbeat_s: float,
         clock: Clock,
+        pulse: Pulse,
     ) -> None:
+        self._pulse = pulse
         self._queue = queue
         self._held = held
         self._heed = heed
@@ -52,7 +59,7 @@ class Heart:
     async def run(self) -> None:
         """Until cancelled."""
         await asyncio.gather(
-            self._forever("heartbeat", self._heartbeat_s, self._beat), self._forever("rescue", RESCUE_S, self._rescue)
+            self._forever(BEAT, self._heartbeat_s, self._beat), self._forever("rescue", RESCUE_S, self._rescue)
         )
 
     async def _beat(self) -> None:
@@ -64,12 +71,14 @@ class Heart:
         if await self._queue.rescue():
             self._rescued()
 
-    async def _forever(self, what: str, period_s: float, step: Callable[[], object]) -> None:
+    async def _forever(self, what: str, period_s: float, step: Callable[[], Awaitable[None]]) -> None:
         """Each `period_s` ± 20 %; a failing step is logged and does not end the loop."""
         while True:
             await self._clock.sleep(period_s * random.uniform(0.8, 1.2))
             try:
-                await step()  # type: ignore[misc]
+                await step()
+                if what == BEAT:
+                    self._pulse.went_on()
             except BackendError as error:
                 log.warning("data_job.upkeep.failed", what=what, error=error.message)
             except Exception:
@@ -79,7 +88,8 @@ class Heart:
 class HeartThread:
     """Runs a heart in a thread, with a queue opened there, and watches whether the worker's loop still turns."""
 
-    def __init__(self, open_queue: OpenQueue, make: Callable[[JobQueue], Heart]) -> None:
+    def __init__(self, open_queue: OpenQueue, make: Callable[[JobQueue], Heart], pulse: Pulse) -> None:
+        self._pulse = pulse
         self._open_queue = open_queue
         self._make = make
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -101,26 +111,38 @@ class HeartThread:
             await asyncio.to_thread(self._thread.join, END_S)
 
     def _run(self) -> None:
-        asyncio.run(self._live())
+        try:
+            asyncio.run(self._live())
+        except BaseException:  # nobody joins us to hear of it; the worker sees that we stand still
+            log.exception("data_job.heart.ended")
 
     async def _live(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._ready.set()
-        parts = [asyncio.create_task(self._beat_always()), asyncio.create_task(self._watch())]
+        parts = [
+            asyncio.create_task(self._always("beat", self._beat)),
+            asyncio.create_task(self._always("watch", self._watch)),
+        ]
         await self._stop.wait()
         for part in parts:
             part.cancel()
         await asyncio.wait(parts, timeout=END_S)
 
-    async def _beat_always(self) -> None:
-        """The queue is opened again for as long as the database cannot be reached."""
+    async def _always(self, part: str, run: Callable[[], Awaitable[None]]) -> None:
+        """Again whatever ended it: while the database cannot be reached, and when an error of ours did."""
         while True:
             try:
-                async with self._open_queue() as queue:
-                    await self._make(queue).run()
+                await run()
+                log.error("data_job.heart.failed", part=part, error="it ended by itself")
             except PlanetwireError as error:
                 log.warning("data_job.upkeep.failed", what="heart", error=error.message)
+            except Exception:
+                log.exception("data_job.heart.failed", part=part)
             await asyncio.sleep(REOPEN_S)
+
+    async def _beat(self) -> None:
+        async with self._open_queue() as queue:
+            await self._make(queue).run()
 
     async def _watch(self) -> None:
         """A loop that stalls is a handler that blocks it: heartbeats go on, but nothing else does."""

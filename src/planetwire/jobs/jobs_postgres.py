@@ -10,6 +10,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from operator import attrgetter
+from typing import Any
 
 import asyncpg
 
@@ -38,6 +39,7 @@ SLOW_CLAIM_S = 0.005  # then it pays to know where the queue really begins
 FLOOR_S = 2.0  # how long that knowledge is used: what comes to stand before it meanwhile waits so long
 SWEPT_SOURCES = 1_000  # looked at by one sweep
 PRUNED_ROWS = 1_000  # deleted by one prune
+TAKEN_ROWS = 1_000  # taken back from the dead in one transaction
 SAMPLE_MAX = 200
 _PLACE = attrgetter("priority", "id")
 STOP_FORCED = "did not stop when asked; committed batches are kept"
@@ -216,23 +218,34 @@ class PostgresJobQueue:
 
     async def cancel(self, task_id: int) -> Job:
         """See the port."""
-        async with translated():
-            changed = await self._pool.fetchrow(Q.cancel, task_id)
-            row = changed or await self._pool.fetchrow(Q.get_job, task_id)
+        async with translated(), self._pool.acquire() as connection, connection.transaction():
+            return (await self.cancel_in(connection, task_id))[0]
+
+    async def cancel_in(self, connection: Connection, task_id: int) -> tuple[Job, bool]:
+        """As `cancel`, in the transaction that is open on the connection; and whether it changed anything."""
+        changed = await connection.fetchrow(Q.cancel, task_id)
+        row = changed or await connection.fetchrow(Q.get_job, task_id)
         if row is None:
             raise NotFound(f"there is no job {task_id}")
         job = job_of(row)
         if changed is None and job.status.is_final:
             raise StateError(f"job {task_id} is {job.status} already", code="job_final")
-        return job
+        return job, changed is not None
 
     async def rescue(self, limit: int = 100) -> int:
         """See the port. Looks at leases only, never at what a job is."""
         async with translated():
-            rows = await self._pool.fetch(Q.rescue, limit, self._rescue_retry_s, STOP_FORCED)
-        for row in rows:
-            log.warning("data_job.lease.expired", task_id=row["id"], status=row["status"], code=row["error_code"])
-        return len(rows)
+            return _told(await self._pool.fetch(Q.rescue, limit, self._rescue_retry_s, STOP_FORCED))
+
+    async def take_back(self, worker_ids: Sequence[str]) -> int:
+        """As `rescue`, of workers that the caller knows to be dead; their jobs can run at once. How many."""
+        taken = 0
+        while True:
+            async with translated(), self._pool.acquire() as connection, connection.transaction():
+                ended = await connection.fetch(Q.end_leases_of, worker_ids, TAKEN_ROWS)
+                taken += _told(await connection.fetch(Q.rescue, len(ended), 0.0, STOP_FORCED))
+            if len(ended) < TAKEN_ROWS:
+                return taken
 
     async def release(self, leases: Sequence[Lease]) -> int:
         """See the port."""
@@ -246,8 +259,13 @@ class PostgresJobQueue:
 
     async def pause(self, source: str, paused: bool) -> None:
         """See the port."""
-        async with translated():
-            await self._pool.execute(Q.pause if paused else Q.resume, source)
+        async with translated(), self._pool.acquire() as connection:
+            await self.pause_in(connection, source, paused)
+
+    async def pause_in(self, connection: Connection, source: str, paused: bool) -> bool:
+        """As `pause`, in the transaction that is open on the connection; whether it changed anything."""
+        done: str = await connection.execute(Q.pause if paused else Q.resume, source)
+        return not done.endswith(" 0")
 
     async def sweep(self) -> int:
         """See the port. Goes on where the last one ended."""
@@ -262,6 +280,12 @@ class PostgresJobQueue:
         """See the port. At most 1,000."""
         async with translated():
             return int((await self._pool.execute(Q.prune, self._settings.keep_days * 86_400, PRUNED_ROWS)).split()[-1])
+
+
+def _told(rows: Sequence[Mapping[str, Any]]) -> int:
+    for row in rows:
+        log.warning("data_job.lease.expired", task_id=row["id"], status=row["status"], code=row["error_code"])
+    return len(rows)
 
 
 def _cut(sample: str | None) -> str | None:

@@ -127,6 +127,19 @@ from lost
 where task.id = lost.id
 returning task.id, task.status, task.error_code
 
+-- name: end_leases_of
+-- Before all others, so that a rescue of as many finds these. Rows that are locked are waited for: it can only be the
+-- last commit of the dead, which the server still has in hand.
+with held as (
+    select id from collection_tasks
+    where status in ('running', 'cancelling') and lease_seq >= 0 and worker_id = any ($1::text[])
+    order by id
+    limit $2
+    for update
+)
+update collection_tasks task set lease_until = '-infinity' from held where task.id = held.id
+returning task.id
+
 -- name: release
 update collection_tasks task set
     status = case task.status when 'cancelling' then 'cancelled' else 'queued' end,

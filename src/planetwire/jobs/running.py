@@ -72,7 +72,7 @@ class Running:
             return Outcome(JobStatus.FAILED, error=(error.code, error.message), retry_after_s=after_s, sample=sample)
         except Exception as error:
             log.exception("data_job.handler.crashed", task_id=self.lease.job.id)
-            return Outcome(JobStatus.FAILED, error=("internal", repr(error)))
+            return Outcome(JobStatus.FAILED, error=("internal", f"an error of ours: {type(error).__name__}"))
         finally:
             self._phase = "ending"
 

@@ -69,8 +69,12 @@ class Schedule:
 def follow(due: DueSource, share: float) -> NextRun:
     """What to do about a source that is due. Raises InputError for a schedule that is none."""
     by_calendar = due.cron is not None
+    if due.retry_at is not None and due.due_at is not None and due.due_at > due.now:  # its own time is still to come
+        return NextRun(due.retry_at, due.tick_at, due.due_at)
     tick_at, next_run_at = _by_calendar(due, share) if by_calendar else (None, _by_interval(due, share))
-    if due.due_at is None:  # never planned: a calendar is waited for, an interval begins now
+    if due.retry_at is not None:
+        fire_at: datetime | None = due.retry_at
+    elif due.due_at is None:  # never planned: a calendar is waited for, an interval begins now
         fire_at = None if by_calendar else due.now
     else:
         fire_at = None if _missed(due) else _tick_of(due, due.due_at)
@@ -105,4 +109,4 @@ def _missed(due: DueSource) -> bool:
 
 
 def _allowed_at(due: DueSource) -> datetime | None:
-    return due.last_run_at + timedelta(seconds=due.floor_s) if due.last_run_at is not None else None
+    return due.answered_at + timedelta(seconds=due.floor_s) if due.answered_at is not None else None

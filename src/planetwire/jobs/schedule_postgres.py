@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import asyncpg
 
+from planetwire.backoff import AFTER_FAILURES_S
 from planetwire.errors import BackendError
 from planetwire.failpoint import failpoint
 from planetwire.jobs.jobs_postgres import PostgresJobQueue
@@ -31,7 +32,7 @@ class PostgresScheduleBook:
         self._kept_s = kept_s
 
     async def due(self) -> Sequence[DueSource]:
-        """See the port. A source is never due before its floor has passed since its last run."""
+        """See the port. A source is never due before its floor has passed since its provider last answered."""
         known = self._known.values()
         async with translated():
             rows = await self._pool.fetch(
@@ -68,6 +69,8 @@ class PostgresScheduleBook:
             self._known[due.source].enabled,
             then.next_run_at,
             then.tick_at,
+            due.retry_at,
+            AFTER_FAILURES_S[-1],
         )
         if moved is None or then.fire_at is None:
             return False

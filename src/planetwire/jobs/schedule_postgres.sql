@@ -1,5 +1,6 @@
 -- name: due
-select d.source, at.now, d.next_run_at as due_at, d.tick_at, d.last_run_at,
+-- After a failure in passing the time of the next try stands for that of the schedule.
+select d.source, at.now, d.next_run_at as due_at, d.tick_at, d.retry_at, d.answered_at,
     coalesce(d.interval_s, k.interval_s) as interval_s, k.floor_s,
     d.cron, d.time_zone, coalesce(d.misfire, 'once') as misfire
 from (select clock_timestamp() as now) at
@@ -7,18 +8,21 @@ cross join unnest($1::text[], $2::double precision[], $3::double precision[], $4
     as k (source, interval_s, floor_s, enabled)
 join datasources d on d.source = k.source
 where coalesce(d.enabled, k.enabled)
-    and (d.next_run_at is null or d.next_run_at <= at.now)
-    and (d.last_run_at is null or d.last_run_at + make_interval(secs => k.floor_s) <= at.now)
+    and coalesce(d.retry_at, d.next_run_at, at.now) <= at.now
+    and (d.answered_at is null or d.answered_at + make_interval(secs => k.floor_s) <= at.now)
 order by d.source
 
 -- name: move_on
 -- Only from the state that was read: whoever moved it first has fired it, and a changed schedule is read anew. A row
--- that somebody holds is left for the next look.
-update datasources set next_run_at = $6, tick_at = $7
+-- that somebody holds is left for the next look. A job that never says how it ended is one more that failed.
+update datasources set
+    next_run_at = $6, tick_at = $7,
+    retry_at = case when retry_at is not null then clock_timestamp() + make_interval(secs => $9) end
 where source = (
     select source from datasources
     where source = $1 and next_run_at is not distinct from $2
         and (cron, time_zone) is not distinct from ($3::text, $4::text) and coalesce(enabled, $5)
+        and retry_at is not distinct from $8
     for update skip locked)
 returning source
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from planetwire.jobs.telling import Tell, silent
 from planetwire.model import Lease
 from planetwire.ports import FactStore, JobQueue
 
@@ -23,6 +24,7 @@ class ClearDataTask:
     facts: FactStore
     owned_tables: Callable[[str], Sequence[str]]
     chunk_rows: int = CHUNK_ROWS
+    tell: Tell = silent
 
     async def __call__(self, lease: Lease) -> str | None:
         """Facts first: whoever reads in between sees an empty layer, never derived rows as the last word."""
@@ -38,4 +40,6 @@ class ClearDataTask:
         async with self.queue.batch(lease) as tx:
             gone = await self.facts.clear_chunk(tx, table, source, self.chunk_rows)
             tx.progress(gone, total=total, phase="clear" if table == FACT_TABLE else "clear_derived")
+        if gone:
+            self.tell(lease.job.id, "batch", f"{gone:,} rows deleted from {table}")
         return gone

@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 
 from planetwire.ending import end_all
-from planetwire.errors import BackendError
+from planetwire.errors import BackendError, StateError
 from planetwire.jobs.claiming import Claiming
 from planetwire.jobs.heart import Heart, HeartThread, OpenQueue
+from planetwire.jobs.pulse import Pulse, until_silent
 from planetwire.jobs.running import Handler, Outcome, Running
+from planetwire.jobs.telling import Tell, end_line, silent
 from planetwire.log import get_logger
 from planetwire.model import JobStatus, Lease, TaskType
 from planetwire.ports import Clock, JobQueue, JobUpkeep, Wakeup
@@ -24,6 +26,7 @@ from planetwire.settings import JobSettings
 log = get_logger()
 
 LOOK_S = 1.0  # a cancel is seen within two seconds also when no doorbell rings
+ANSWER_S = 3.0  # for the database, before a silent heart is held to be at fault
 LOOK_LEAST_S = 0.2  # jobs that end ring too; not every ring is a cancel
 GATE_S = 10.0  # how long writers are asked to ring while we are idle
 FINISH_TRIES = 8  # about a lease; after that another worker's rescue ends the job
@@ -35,6 +38,7 @@ class Worker:
     """Runs up to `settings.concurrency` jobs of the task types it has handlers for, until stopped.
 
     `heart` opens the queue that heartbeats use, in a thread of its own; without it they share our loop and queue.
+    `tell` takes lines for the job's log.
     """
 
     def __init__(
@@ -47,6 +51,7 @@ class Worker:
         clock: Clock,
         *,
         heart: OpenQueue | None = None,
+        tell: Tell = silent,
         drain_s: float = DRAIN_S,
         worker_id: str | None = None,
     ) -> None:
@@ -60,10 +65,13 @@ class Worker:
         self._log = log.bind()  # a logger that is bound already costs a third
         self._deadlines = {kind: settings.deadline_s(kind) for kind in handlers}
         self._open_heart = heart
+        self._tell = tell
         self._drain_s = drain_s
         self._claiming = Claiming(queue, upkeep, self.worker_id, list(handlers))
         self._running: dict[int, Running] = {}
         self._stopping = False
+        self._pulse = Pulse()
+        self._heartless = False
         self._gate_s = max(GATE_S, 2 * settings.poll_s)
         self._gate_until = self._looked_at = clock.monotonic()
 
@@ -73,7 +81,10 @@ class Worker:
         self._wakeup.ring()
 
     async def run(self) -> None:
-        """Work until `stop` or cancellation. Heartbeats last until the last job has ended."""
+        """Work until `stop` or cancellation. Heartbeats last until the last job has ended.
+
+        Raises StateError when they have stopped: the jobs were given back, and only another process can do better.
+        """
         async with AsyncExitStack() as stack:
             await self._start_heart(stack)
             try:
@@ -84,16 +95,36 @@ class Worker:
             finally:
                 await self._end_all()
                 await self._claiming.aclose()
+        if self._heartless:
+            raise StateError("the heart of the worker stopped; its jobs were given back", code="heart_stopped")
 
     async def _start_heart(self, stack: AsyncExitStack) -> None:
         loop = asyncio.get_running_loop()
+        stack.push_async_callback(end_all, [asyncio.create_task(self._guard_heart())])
         if self._open_heart is None:
             beating = asyncio.create_task(self._heart(self._queue, _call).run())
             stack.push_async_callback(end_all, [beating])
             return
-        thread = HeartThread(self._open_heart, lambda queue: self._heart(queue, loop.call_soon_threadsafe))
+        thread = HeartThread(self._open_heart, lambda queue: self._heart(queue, loop.call_soon_threadsafe), self._pulse)
         stack.push_async_callback(thread.stop)
         await thread.start()
+
+    async def _guard_heart(self) -> None:
+        """Nobody renews our leases while the heart stands still: end in time, rather than run what others run too."""
+        silent_s = await until_silent(self._pulse, self._settings, self._clock, self._database_answers)
+        log.error("data_job.heart.stopped", worker=self.worker_id, seconds=round(silent_s, 1), jobs=len(self._running))
+        self._heartless = True
+        self.stop()
+        for entry in list(self._running.values()):
+            entry.end("stop")
+
+    async def _database_answers(self) -> bool:
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                await self._upkeep.look(self._leases())
+        except Exception:  # whatever it is, the heart may have met it too
+            return False
+        return True
 
     def _heart(self, queue: JobQueue, post: Callable[..., object]) -> Heart:
         """`post` calls a function of ours in our loop."""
@@ -104,6 +135,7 @@ class Worker:
             lambda: post(self._wakeup.ring),
             self._settings.heartbeat_s,
             self._clock,
+            self._pulse,
         )
 
     # --- the main loop
@@ -160,10 +192,12 @@ class Worker:
         job = entry.lease.job
         facts = {"task_id": job.id, "task_type": job.task_type, "source": job.source, "attempt": job.attempts}
         self._log.info("data_job.started", worker=self.worker_id, **facts)
+        self._tell(job.id, "started", f"attempt {job.attempts} of {job.max_attempts}, by {self.worker_id}")
         outcome = await entry.handle(self._handlers[job.task_type])
         status = await self._write_end(entry.lease, outcome)
         code, error = outcome.error or (None, None)
         self._log.info("data_job.completed", status=status, code=code, error=error, **facts)
+        self._tell(job.id, *end_line(job, status, outcome))
 
     async def _write_end(self, lease: Lease, outcome: Outcome) -> str:
         """Again while the database is away; the status, or why none was written."""

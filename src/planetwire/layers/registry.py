@@ -99,7 +99,7 @@ class EarthLayerAdapterRegistry:
         return (*adapter.sources, *adapter.aliases)
 
     def owned_tables(self, source: str) -> Sequence[str]:
-        """Derived tables from which `clear_data` of the source deletes."""
+        """Derived tables from which `clear_data` of the source deletes, under the name that it was given."""
         name = self.canonical(source)
         owners = [adapter for adapter in self._adapters.values() if name in adapter.sources]
         return tuple(dict.fromkeys(table for adapter in owners for table in adapter.owned_tables))

@@ -14,7 +14,8 @@ MU_KM3_S2 = 398_600.8  # WGS 72, as in SGP4
 EARTH_KM = 6_378.135
 DAY_S = 86_400.0
 NORAD_ID_MAX = 999_999_999.0
-TURNS_MAX = 20.0  # a day; an orbit that grazes the ground makes 17
+TURNS_MIN = 1e-4  # a day; far beyond the moon, and still a number when squared
+TURNS_MAX = 20.0  # an orbit that grazes the ground makes 17
 HIGHLY_ELLIPTIC_FROM = 0.25
 ELEMENTS = (
     "NORAD_CAT_ID",
@@ -43,7 +44,7 @@ def orbit_of(fact: Fact) -> Orbit | None:
     norad_id, turns, ecc, inclination, raan, argp, anomaly, bstar = _numbers(fact.data)
     if norad_id is None or turns is None or ecc is None:
         return None
-    if not (0.0 < norad_id <= NORAD_ID_MAX and 0.0 < turns <= TURNS_MAX and 0.0 <= ecc < 1.0):
+    if not (0.0 < norad_id <= NORAD_ID_MAX and TURNS_MIN <= turns <= TURNS_MAX and 0.0 <= ecc < 1.0):
         return None
     axis_km = math.cbrt(MU_KM3_S2 / (turns * math.tau / DAY_S) ** 2)
     apogee_km, perigee_km = axis_km * (1.0 + ecc) - EARTH_KM, axis_km * (1.0 - ecc) - EARTH_KM

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from planetwire.model import Json
+from planetwire.acts import Act
+from planetwire.audit_postgres import note_in
+from planetwire.model import Actor, Json
 from planetwire.outbox.changelog_postgres import read_lag
 from planetwire.postgres import Connection, translated
 from planetwire.sql import queries_beside
 
 Q = queries_beside(__file__)
+
+IDS_TOLD = 20  # of the rows tried again, in the audit log
 
 
 class Which(StrEnum):
@@ -38,10 +42,16 @@ class OutboxDesk:
         async with translated():
             return [dict(row) for row in await self._connection.fetch(query, limit)]
 
-    async def retry(self, ids: Sequence[int] | None) -> list[int]:
+    async def retry(self, by: Actor, ids: Sequence[int] | None) -> list[int]:
         """Make rows that were put off due at once; None: all of them, refresh hints too. Ids of the change rows."""
         async with translated(), self._connection.transaction():
             rows = await self._connection.fetch(Q.retry, ids)
             if ids is None:
                 await self._connection.execute(Q.retry_hints)
-        return sorted(row["id"] for row in rows)
+            done = sorted(row["id"] for row in rows)
+            await note_in(self._connection, Act(by, "outbox.retried", details=_told(done, everything=ids is None)))
+        return done
+
+
+def _told(done: Sequence[int], *, everything: bool) -> Json:
+    return {"rows": len(done), "all": everything, "first": list(done[:IDS_TOLD])}

@@ -5,8 +5,9 @@ Steps in the order in which a person on call asks. Every query is bounded; only 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC
+from typing import Any
 
 from planetwire.finding import Finding, step
 from planetwire.model import Json
@@ -21,6 +22,8 @@ Q = queries_beside(__file__)
 COUNT_MAX = 20_000  # facts counted per source
 SOURCES_MAX = 200
 NAMED_MAX = 20  # triggers and pairs named
+PAIRS_MAX = 100
+UNMAPPED_S = 600.0  # a pair of a table other than the facts' that was written since then counts as written still
 BACKLOG_AGE_S = 30.0  # older than this, somebody has stopped consuming
 SEARCH_LATE_S = 60.0  # a load of a million rows takes longer; then that is worth a word too
 SILENT_S = 20.0  # a listener proves itself every 10 s, and gives an answer 5 s
@@ -33,7 +36,7 @@ async def examine(connection: Connection, canary: Canary | None = None, *, silen
         await _facts(connection, canary),
         _triggers(await read_triggers(connection), canary),
         await _outbox(connection, lag, canary),
-        _adapter(lag, canary),
+        _adapter(await connection.fetch(Q.unmapped_now, PAIRS_MAX, UNMAPPED_S), canary),
         await _listener(connection, lag["leader"], silent_s),
     ]
 
@@ -42,15 +45,17 @@ async def _facts(connection: Connection, canary: Canary | None) -> Json:
     """An empty table is no fault by itself: a source may be new, cleared, or switched off. A failed run is."""
     rows = await connection.fetch(Q.newest_facts, COUNT_MAX, SOURCES_MAX)
     parts, failed = [], []
+    ended = {row["source"]: row for row in await connection.fetch(Q.failed_collects, SOURCES_MAX)}
     for row in rows:
         newest = row["newest_at"]
         when = f"newest {newest.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z" if newest else "none yet"
         many = "+" if row["facts"] == COUNT_MAX else ""
         parts.append(f"{row['source']} {row['facts']}{many} ({when})")
-        if row["last_error_code"]:
-            failed.append(
-                Finding("feed_failed", f"{row['source']}: {row['last_error_code']} {(row['last_error'] or '')[:200]}")
-            )
+        code, text = row["last_error_code"], row["last_error"]
+        if not code and (job := ended.get(row["source"])) is not None:
+            code, text = job["error_code"] or "failed", job["error"]
+        if code:
+            failed.append(Finding("feed_failed", f"{row['source']}: {code} {(text or '')[:200]}"))
     waits_s = await connection.fetchval(Q.oldest_underived)
     if (waits_s or 0) > SEARCH_LATE_S:
         failed.append(Finding("search_late", f"facts written by hand wait for search, the oldest for {waits_s:.0f} s"))
@@ -106,8 +111,8 @@ async def _outbox(connection: Connection, lag: Json, canary: Canary | None) -> J
     return step("outbox", "Changes are consumed", detail, findings, timings=timings)
 
 
-def _adapter(lag: Json, canary: Canary | None) -> Json:
-    pairs = [f"{row['table']}/{row['source']} ({row['changes']})" for row in lag["unmapped"]]
+def _adapter(unmapped: Sequence[Mapping[str, Any]], canary: Canary | None) -> Json:
+    pairs = [f"{row['table']}/{row['source']} ({row['changes']})" for row in unmapped]
     findings = [Finding("pair_unmapped", _listed(pairs))] if pairs else []
     if canary is not None and canary.published_ms is not None and canary.revision is None:
         findings.insert(0, Finding("canary_unmapped", f"the canary was skipped: {canary.skipped}"))

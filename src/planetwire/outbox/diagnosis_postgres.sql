@@ -9,14 +9,50 @@ from (
 ) known
 left join datasources d on d.source = known.source
 cross join lateral (
-    select count(*) as facts, max(collected_at) as newest_at
+    select count(*) as facts,
+        max(collected_at) filter (where collected_at between '0001-01-02Z' and '9999-12-30Z') as newest_at
     from (select collected_at from collected_data where source = known.source limit $1) counted
 ) c
 order by known.source
 limit $2;
 
+-- name: failed_collects
+-- Sources whose newest collect that ended is a failure, whatever ended it: also one that never got to say so itself.
+select d.source, newest.error_code, newest.error
+from datasources d
+cross join lateral (
+    select status, error_code, error, finished_at from collection_tasks
+    where source = d.source and finished_at is not null and task_type = 'collect'
+    order by id desc
+    limit 1
+) newest
+where newest.status = 'failed' and newest.finished_at > coalesce(d.last_success_at, '-infinity')
+order by d.source
+limit $1;
+
 -- name: oldest_underived
 select extract(epoch from clock_timestamp() - written_at)::float8 from derived_pending order by id limit 1;
+
+-- name: unmapped_now
+-- Of the pairs whose changes no layer wanted, those that are still so: the registry does not know them, and their facts
+-- are there, or, where that cannot be asked, something wrote them in the last minutes.
+select skipped.table_name as "table", skipped.source, skipped.changes
+from (
+    select change.table_name, change.source, count(*) as changes, max(change.consumed_at) as newest_at
+    from earth_data_change_events change
+    where change.skipped_reason is not null
+    group by change.table_name, change.source
+) skipped
+where not exists (
+        select from earth_layer_feeds feed
+        where feed.table_name = skipped.table_name and feed.source in (skipped.source, '*'))
+    and case
+        when skipped.table_name = 'collected_data' and skipped.source is not null
+        then exists (select from collected_data fact where fact.source = skipped.source)
+        else skipped.newest_at > clock_timestamp() - make_interval(secs => $2)
+    end
+order by skipped.changes desc, skipped.table_name, skipped.source
+limit $1;
 
 -- name: listeners
 -- A listener proves every few seconds that it is alive. One of another role shows no times: taken for alive.

@@ -3,13 +3,16 @@
 Everything waits with a bound, `aclose()` may be called twice, and only `wiring.py` and its sisters choose a backend.
 """
 
+from planetwire.ports.access import Holder, Limit, Limits, LoginCodes, Session, Sessions, TokenBook
+from planetwire.ports.audit import AuditLog, JobLog
 from planetwire.ports.changes import Cache, ChangeLog, DataChangeBus, LayerRegistry
 from planetwire.ports.common import Clock, Wakeup
 from planetwire.ports.facts import BodyStore, Collector, FactStore, Feed, ObjectStore, PatchSink, SourceStore
-from planetwire.ports.jobs import JobBoard, JobQueue, JobTx, JobUpkeep, ScheduleBook
+from planetwire.ports.jobs import JobBoard, JobDesk, JobQueue, JobTx, JobUpkeep, ScheduleBook
 from planetwire.ports.streams import EventLog, FrameSink, LiveStream, ObservationStore, Subscription
 
 __all__ = [
+    "AuditLog",
     "BodyStore",
     "Cache",
     "ChangeLog",
@@ -20,17 +23,26 @@ __all__ = [
     "FactStore",
     "Feed",
     "FrameSink",
+    "Holder",
     "JobBoard",
+    "JobDesk",
+    "JobLog",
     "JobQueue",
     "JobTx",
     "JobUpkeep",
     "LayerRegistry",
+    "Limit",
+    "Limits",
     "LiveStream",
+    "LoginCodes",
     "ObjectStore",
     "ObservationStore",
     "PatchSink",
     "ScheduleBook",
+    "Session",
+    "Sessions",
     "SourceStore",
     "Subscription",
+    "TokenBook",
     "Wakeup",
 ]

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from planetwire.model import Batch, FetchState, Json, Parsed, Written
+from planetwire.model import Actor, Batch, FetchState, Json, Parsed, Written
 from planetwire.ports.jobs import JobTx
 
 
@@ -18,6 +18,9 @@ class FactStore(Protocol):
 
     async def clear_chunk(self, tx: JobTx, table: str, source: str, limit: int) -> int:
         """Delete up to `limit` rows of the source, by key range; 0 when nothing is left."""
+
+    async def count_rows(self, tables: Sequence[str], source: str) -> Mapping[str, int]:
+        """How many rows of the source each of the tables has: what clearing them would delete."""
 
     async def features(self, sources: Sequence[str], limit: int | None) -> tuple[Sequence[bytes], int]:
         """Feature JSON of each fact, newest first, and how many there are in all."""
@@ -48,14 +51,26 @@ class SourceStore(Protocol):
     async def list(self) -> Sequence[Json]:
         """One record per known source, in name order."""
 
-    async def change(self, source: str, wish: Json) -> Json:
+    async def change(self, source: str, wish: Json, by: Actor | None = None) -> Json:
         """Set `enabled`, `interval_s`, `cron`, `time_zone`, `misfire`: what is left out stays, None is the default.
 
         Raises NotFound, InputError for what the provider or the calendar does not allow. The record as it is then.
+        `by`: who asks, for the audit log, in the same transaction; None: no person.
         """
 
-    async def report(self, source: str, *, rejects: int, error: tuple[str, str] | None) -> None:
-        """Note the end of a run."""
+    async def report(
+        self,
+        source: str,
+        *,
+        rejects: int,
+        error: tuple[str, str] | None,
+        answered: bool = True,
+        soon: bool | None = False,
+    ) -> None:
+        """Note the end of a run. `answered`: whether the provider said anything, from which the floor counts.
+
+        `soon`: the next job comes after 1, 2, 5, then every 15 minutes instead of as scheduled; None: as it was.
+        """
 
 
 class Feed(Protocol):

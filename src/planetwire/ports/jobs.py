@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Protocol
 
-from planetwire.model import DueSource, Job, JobRequest, JobStatus, Lease, NextRun
+from planetwire.model import Actor, DueSource, Job, JobRequest, JobStatus, Lease, NextRun
 
 
 class JobTx(Protocol):
@@ -113,8 +113,24 @@ class JobBoard(Protocol):
     async def counts(self) -> Mapping[str, int]:
         """How many are `running`, `queued` and `dead`; counted up to 10,000 and at most every 2 s."""
 
-    async def retry(self, task_id: int) -> tuple[Job, bool]:
-        """Submit the same work again, and note so. Raises NotFound, StateError while the job is active."""
+
+class JobDesk(Protocol):
+    """What people do to the ledger. Each wish and the audit row that names who had it are one transaction."""
+
+    async def submit(self, by: Actor, request: JobRequest) -> tuple[Job, bool]:
+        """As JobQueue's."""
+
+    async def cancel(self, by: Actor, task_id: int) -> Job:
+        """As JobQueue's; a repeated wish is no second act."""
+
+    async def retry(self, by: Actor, jobs: Sequence[Job]) -> tuple[Job, bool]:
+        """One job for the work that all of these ended jobs name, as the first names it; noted with each of them.
+
+        Tried again one by one they would share a job only while that one waits. Raises StateError while one is active.
+        """
+
+    async def pause(self, by: Actor, source: str, paused: bool) -> None:
+        """As JobUpkeep's."""
 
 
 class ScheduleBook(Protocol):

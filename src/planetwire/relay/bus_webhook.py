@@ -6,10 +6,12 @@ a request is ours, unchanged and recent.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import hashlib
 import hmac
+from contextlib import suppress
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
@@ -19,11 +21,12 @@ from planetwire import __version__
 from planetwire.errors import BusError, SetupError
 from planetwire.model import BusMessage
 from planetwire.ports import Clock
+from planetwire.remote import beginning_of, in_our_words, no_cookies, retry_after
 
-TIMEOUT_S = 10.0
+DEADLINE_S = 10.0
+REST_S = 2.0  # for what comes after its headers
 CONNECTIONS_MAX = 8
 ANSWER_BYTES_MAX = 16 * 1024
-SHOWN_CHARACTERS = 200
 LATER = frozenset({408, 425, 429})  # of 4xx, those that speak of the moment and not of the message
 SECRET_PREFIX = "whsec_"
 
@@ -74,10 +77,15 @@ class WebhookBus:
         self._secret = secret
         self._clock = clock
         self._client = httpx.AsyncClient(
-            timeout=TIMEOUT_S,
+            timeout=DEADLINE_S,
             limits=httpx.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_MAX),
-            headers={"User-Agent": f"planetwire/{__version__}", "Content-Type": "application/json"},
+            headers={
+                "User-Agent": f"planetwire/{__version__}",
+                "Content-Type": "application/json",
+                "Accept-Encoding": "identity",
+            },
             trust_env=not _is_loopback(urlsplit(url).hostname or ""),  # loopback never goes through a proxy
+            cookies=no_cookies(),
             transport=transport,
         )
 
@@ -91,34 +99,24 @@ class WebhookBus:
             "planetwire-key": message.key,
         }
         try:
-            async with self._client.stream("POST", self._url, content=message.body, headers=headers) as response:
-                if response.is_success:
-                    await _read(response)  # to the end, so that the connection is good for the next one
-                    return
-                said = (await _read(response))[:SHOWN_CHARACTERS].decode("utf-8", "replace")
+            async with (
+                asyncio.timeout(DEADLINE_S),
+                self._client.stream("POST", self._url, content=message.body, headers=headers) as response,
+            ):
+                with suppress(httpx.HTTPError, TimeoutError):  # its status says it all
+                    async with asyncio.timeout(REST_S):
+                        await beginning_of(response, ANSWER_BYTES_MAX)  # to the end: the connection serves the next one
+        except TimeoutError as error:
+            raise BusError(f"the webhook does not answer within {DEADLINE_S:g} s") from error
         except httpx.HTTPError as error:
-            raise BusError(f"the webhook does not answer: {str(error) or type(error).__name__}") from error
-        raise BusError(
-            f"the webhook answered {response.status_code}: {said}",
-            refused=response.status_code < 500 and response.status_code not in LATER,
-            retry_after_s=_seconds(response.headers.get("retry-after")),
-        )
+            raise BusError(f"the webhook does not answer: {in_our_words(error)}") from error
+        if not response.is_success:
+            raise BusError(
+                f"the webhook answered {response.status_code}",
+                refused=response.status_code < 500 and response.status_code not in LATER,
+                retry_after_s=retry_after(response.headers, self._clock.now()),
+            )
 
     async def aclose(self) -> None:
         """Close the connections; may be called twice."""
         await self._client.aclose()
-
-
-async def _read(response: httpx.Response) -> bytes:
-    """The beginning of an answer; one that does not end costs its connection."""
-    got = b""
-    async for chunk in response.aiter_raw():
-        got += chunk
-        if len(got) > ANSWER_BYTES_MAX:
-            break
-    return got
-
-
-def _seconds(header: str | None) -> float | None:
-    """Retry-After in seconds; a date is not read, back-off serves as well."""
-    return float(header) if header is not None and header.isascii() and header.isdigit() else None

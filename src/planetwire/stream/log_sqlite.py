@@ -28,6 +28,11 @@ class SqliteEventLog:
     def __init__(self, path: Path) -> None:
         self._reads = ReadPool(path)
 
+    @property
+    def damage(self) -> str | None:
+        """What a reading met that no file of ours says, until the process ends."""
+        return self._reads.damage
+
     async def start(self) -> None:
         """Learn the epoch. The store must have been started before: it makes the tables."""
         self.epoch = await self._reads.run(_epoch)

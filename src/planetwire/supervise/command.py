@@ -10,6 +10,7 @@ import typer
 
 from planetwire.errors import BackendError, PlanetwireError
 from planetwire.log import configure_logging, get_logger
+from planetwire.printable import printable_lines
 from planetwire.settings import Settings, load_settings
 
 log = get_logger()
@@ -42,10 +43,15 @@ def opened(role: str, **overrides: Any) -> Iterator[Settings]:
         _end(error, f"an error of ours: {error!r}", "PLANETWIRE_LOG_LEVEL=debug shows where; please report it")
 
 
+def say(text: str, *, err: bool = False) -> None:
+    """What a command says. Much of it comes from feeds: no terminal may obey it, and half a character is no crash."""
+    typer.echo(printable_lines(text), err=err)
+
+
 def _end(error: Exception, message: str, advice: str | None) -> NoReturn:
-    typer.echo(f"planetwire: {message}", err=True)
+    say(f"planetwire: {message}", err=True)
     if advice is not None:
-        typer.echo(f"  → {advice}", err=True)
+        say(f"  → {advice}", err=True)
     raise typer.Exit(1) from error
 
 

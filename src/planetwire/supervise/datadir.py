@@ -12,8 +12,13 @@ from pathlib import Path
 from typing import IO, Any
 
 from planetwire.errors import SetupError
+from planetwire.private import FOLDER, PASSABLE, close_to_others, make_file, make_folders
+from planetwire.setting_texts import secret_fault
 
 LOGIN_CODE_BYTES = 12
+SECRET_SIZE_MAX = 4_096
+FILES_MAX = 10_000  # of a folder
+AGAIN = "remove the file, and the next start makes a new one"
 REAL_DATA = ("observations.db", "postgres")  # what each half leaves; either is reason enough
 
 
@@ -34,6 +39,11 @@ class DataDir:
         return self.path / "feeds"
 
     @property
+    def sessions(self) -> Path:
+        """Who is signed in, one file each."""
+        return self.path / "sessions"
+
+    @property
     def bodies(self) -> Path:
         """The last verified body of each source."""
         return self.path / "bodies"
@@ -41,15 +51,23 @@ class DataDir:
     def prepare(self) -> None:
         """Make the folders. Raises SetupError when the place cannot be written."""
         # Root's PostgreSQL runs as another user who must be able to pass, but not to list.
-        mode = 0o711 if os.geteuid() == 0 else 0o700
+        mode = PASSABLE if os.geteuid() == 0 else FOLDER
         try:
-            for folder in (self.path, self.run, self.feeds, self.bodies):
-                folder.mkdir(parents=True, exist_ok=True, mode=mode if folder == self.path else 0o700)
+            make_folders(self.path, mode)
+            for folder in (self.run, self.feeds, self.bodies, self.sessions):
+                make_folders(folder)
             probe = self.run / f".probe-{os.getpid()}"
-            probe.touch()
+            make_file(probe)
             probe.unlink()
+            self._close_to_others()
         except OSError as error:
             raise SetupError(f"the data dir {self.path} cannot be used: {error}") from error
+
+    def _close_to_others(self) -> None:
+        """What an older version left open to read, and what a umask of those days made so."""
+        for folder in (self.path, self.run, self.feeds, self.bodies):
+            for entry in list(os.scandir(folder))[:FILES_MAX]:
+                close_to_others(Path(entry.path))
 
     # --- secrets
 
@@ -64,14 +82,22 @@ class DataDir:
         with suppress(FileExistsError):
             os.link(temporary, file)
         temporary.unlink()
-        return file.read_text(encoding="ascii").strip()
+        return self.kept_secret(name) or ""
 
     def kept_secret(self, name: str) -> str | None:
-        """The secret if it was made already; makes nothing."""
+        """The secret if it was made already; makes nothing. Raises SetupError for a file that holds no good one."""
+        file = self.path / name
         try:
-            return (self.path / name).read_text(encoding="ascii").strip()
+            with file.open(encoding="ascii") as handle:
+                text = handle.read(SECRET_SIZE_MAX).strip()
         except FileNotFoundError:
             return None
+        except (OSError, UnicodeError) as error:
+            raise SetupError(f"the secret in {file} cannot be read: {_reason(error)}; {AGAIN}") from error
+        fault = secret_fault(text) if text else "the file is empty"
+        if fault is not None:
+            raise SetupError(f"the secret in {file} is of no use: {fault}; {AGAIN}")
+        return text
 
     def new_login_code(self) -> str:
         """A fresh one-time code, left for the web process to take."""
@@ -93,6 +119,7 @@ class DataDir:
 
     def lock(self) -> IO[str]:
         """The installation's kernel lock; freed when the holder ends, however it ends. Raises SetupError."""
+        make_file(self.run / "up.lock")
         file = (self.run / "up.lock").open("a+", encoding="ascii")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -142,15 +169,20 @@ class DataDir:
         if simulated:
             if not marker.exists() and any((self.path / kept).exists() for kept in REAL_DATA):
                 raise SetupError(f"{self.path} holds real data; `demo` needs a data dir of its own")
-            marker.touch()
+            make_file(marker)
         elif marker.exists():
             raise SetupError(
                 f"{self.path} holds simulated data of `demo`; choose another PLANETWIRE_DATA_DIR or remove it"
             )
 
 
+def _reason(error: OSError | UnicodeError) -> str:
+    return error.strerror or str(error) if isinstance(error, OSError) else "it is not ASCII"
+
+
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner can read."""
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    make_file(path)
+    handle = os.open(path, os.O_WRONLY | os.O_TRUNC)
     with os.fdopen(handle, "w", encoding="utf-8") as out:
         out.write(text)

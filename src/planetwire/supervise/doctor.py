@@ -8,40 +8,51 @@ from __future__ import annotations
 import asyncio
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from ssl import SSLContext
 
-from planetwire.diagnosing import examine_path
+from planetwire.diagnosing import examine_file, examine_path, observation_feeds_step
 from planetwire.errors import PlanetwireError
 from planetwire.finding import Finding, first_broken, step
 from planetwire.model import Json
 from planetwire.settings import Settings
 from planetwire.supervise.datadir import DataDir
-from planetwire.supervise.roles import database_of, effective, web_url_of
+from planetwire.supervise.roles import database_of, effective, trust_of, web_url_of
 
 ANSWER_TIMEOUT_S = 10.0
+FILE = "sqlite:///"
 
 
 def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
     """Every step; a step that cannot be looked at fails with the reason."""
-    url = web_url_of(settings)
+    url, trust = web_url_of(settings), trust_of(settings)
+    ask = partial(_http, trust=trust)
     shown = effective(settings).admin_token
     token = shown.get_secret_value() if shown else None
     with ThreadPoolExecutor() as asking:  # one that hangs takes its time once, not after all the others
         snapshots = asking.submit(
-            _http, url, token, "visualization", "Snapshots answer", "/api/v1/layers", "snapshots_down"
+            ask, url, token, "visualization", "Snapshots answer", "/api/v1/layers", "snapshots_down"
         )
-        ready = asking.submit(_http, url, token, "ready", "The installation is ready", "/readyz", "not_ready")
-        terminal = asking.submit(_terminal, url, token) if settings.terminal else None
+        ready = asking.submit(ask, url, token, "ready", "The installation is ready", "/readyz", "not_ready")
+        terminal = asking.submit(_terminal, ask, url, token) if settings.terminal else None
         steps = [_installation(settings)]
         if settings.earth and not _terminal_only(settings):
-            path = _path(settings, url, token, canary=canary)
+            path = _path(settings, url, token, trust, canary=canary)
             around = [found for found in path if not found["number"]]
             # Without a database nothing else answers either: it is the cause, so it is told first.
             steps += [*(found for found in path if found["number"]), *_sorted(snapshots.result(), around)]
-        steps += [terminal.result()] if terminal else []
+        steps += [terminal.result(), *_file(settings), observation_feeds_step(settings.data_dir)] if terminal else []
         steps.append(ready.result())
     return steps
+
+
+def _file(settings: Settings) -> list[Json]:
+    """None where readings lie in a database."""
+    location = settings.observations_location
+    return [examine_file(Path(location.removeprefix(FILE)))] if location.startswith(FILE) else []
 
 
 def _sorted(snapshots: Json, around: list[Json]) -> list[Json]:
@@ -66,22 +77,25 @@ def _installation(settings: Settings) -> Json:
     )
 
 
-def _path(settings: Settings, url: str, token: str | None, *, canary: bool) -> list[Json]:
+def _path(settings: Settings, url: str, token: str | None, trust: SSLContext | None, *, canary: bool) -> list[Json]:
     try:
-        return asyncio.run(examine_path(database_of(settings), url, token, canary=canary))
+        return asyncio.run(examine_path(database_of(settings), url, token, trust, canary=canary))
     except PlanetwireError as error:
         if error.code == "schema_behind":
             return [step("database", "The schema is this version's", "", [Finding("schema_behind", error.message)])]
         return [step("database", "PostgreSQL answers", "", [Finding("database_down", error.message)])]
 
 
-def _terminal(url: str, token: str | None) -> Json:
-    found = _http(url, token, "terminal", "The terminal answers", "/api/scan/terminal", "terminal_down")
+def _terminal(ask: Callable[..., Json], url: str, token: str | None) -> Json:
+    found = ask(url, token, "terminal", "The terminal answers", "/api/scan/terminal", "terminal_down")
     return step("terminal", found["title"], "switched off") if "half_disabled" in found["detail"] else found
 
 
-def _http(url: str, token: str | None, name: str, title: str, path: str, code: str) -> Json:
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+def _http(
+    url: str, token: str | None, name: str, title: str, path: str, code: str, *, trust: SSLContext | None
+) -> Json:
+    own = urllib.request.HTTPSHandler(context=trust)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), own)
     request = urllib.request.Request(f"{url}{path}", headers={"Authorization": f"Bearer {token}"} if token else {})
     try:
         with opener.open(request, timeout=ANSWER_TIMEOUT_S) as answer:

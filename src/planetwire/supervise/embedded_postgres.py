@@ -20,12 +20,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 from urllib.parse import quote
 
 from planetwire.errors import SetupError
+from planetwire.private import FOLDER, PASSABLE, make_file, make_folders
 from planetwire.supervise.parentage import ends_with_parent
 
 CLONE_NEWUSER = 0x10000000
@@ -198,12 +200,13 @@ class EmbeddedPostgres:
     def start(self) -> str:
         """Start, creating the cluster when the folder is new. Returns the application's address."""
         binaries = find_binaries(self.pg_bin)
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o755 if os.geteuid() == 0 else 0o700)
+        make_folders(self.folder, PASSABLE if os.geteuid() == 0 else FOLDER)
         self._take_lock()
         try:
             self._identity = choose_identity(binaries, self.folder)
             self._create(binaries)
             self._check_version(binaries)
+            self._prepare_socket_dir()
             self._remove_leftovers()
             self._launch(binaries)
             self._prepare_database()
@@ -213,6 +216,7 @@ class EmbeddedPostgres:
         return self.dsn
 
     def _take_lock(self) -> None:
+        make_file(self.folder / "postgres.lock")
         lock = (self.folder / "postgres.lock").open("a+", encoding="ascii")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -253,7 +257,7 @@ class EmbeddedPostgres:
             raise SetupError(f"initdb failed in {self.folder}: {(done.stderr or done.stdout).strip()[-500:]}")
         building.rename(self.cluster)
 
-    def _give_away(self, path: Path) -> None:
+    def _give_away(self, path: Path | int) -> None:
         identity = self._identity
         if identity.uid is not None and identity.gid is not None and not identity.namespace:
             os.chown(path, identity.uid, identity.gid)
@@ -281,15 +285,35 @@ class EmbeddedPostgres:
         for leftover in self.socket_dir.glob(".s.PGSQL.*"):
             leftover.unlink()
 
-    def _launch(self, binaries: Path) -> None:
-        if self.socket_dir != self.cluster:
-            self.socket_dir.mkdir(mode=0o700, exist_ok=True)
-            if self.socket_dir.stat().st_uid not in (os.getuid(), self._identity.uid):
+    def _prepare_socket_dir(self) -> None:
+        """Where everybody may write, a name may be somebody's link or folder: it is opened as what it is, looked at,
+        and then given away by that handle. Raises SetupError.
+        """
+        if self.socket_dir == self.cluster:
+            return
+        with suppress(FileExistsError):
+            self.socket_dir.mkdir(mode=0o700)
+        if not stat.S_ISDIR(os.lstat(self.socket_dir).st_mode):
+            raise SetupError(f"{self.socket_dir} is no folder but a link or a file of somebody; remove it")
+        try:
+            handle = os.open(self.socket_dir, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except OSError as error:
+            raise SetupError(f"{self.socket_dir} cannot be opened: {error.strerror}; remove it") from error
+        try:
+            found = os.fstat(handle)
+            if found.st_uid not in (os.getuid(), self._identity.uid):
                 raise SetupError(f"{self.socket_dir} belongs to somebody else; set a shorter PLANETWIRE_DATA_DIR")
-            self._give_away(self.socket_dir)
+            if found.st_mode & 0o077:
+                raise SetupError(f"others may enter {self.socket_dir}; remove it, it is made anew")
+            self._give_away(handle)
+        finally:
+            os.close(handle)
+
+    def _launch(self, binaries: Path) -> None:
         args: list[str | Path] = [binaries / "postgres", "-D", self.cluster, "-k", self.socket_dir]
         for key, value in {**CONFIG, **self.config}.items():
             args += ["-c", f"{key}={value}"]
+        make_file(self.log_file)
         with self.log_file.open("ab") as output:
             self._process = subprocess.Popen(
                 args,

@@ -5,10 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import select
-import signal
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -16,23 +12,25 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from socket import socket
+from ssl import SSLContext
 
 from planetwire.diagnosing import follow_tables
 from planetwire.errors import SetupError
 from planetwire.log import get_logger
 from planetwire.migrate import migrate_postgres
-from planetwire.postgres import connect
-from planetwire.settings import PREFIX, Settings
+from planetwire.postgres import connected
+from planetwire.settings import PREFIX, MigrationSettings, Settings
 from planetwire.storing import check_free, check_sharing
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import SUPERUSER, EmbeddedPostgres, dsn_of
-from planetwire.supervise.parentage import ends_with_parent
+from planetwire.supervise.roles import secrets_of
 from planetwire.supervise.supervisor import Child, Supervisor, listening_socket
+from planetwire.tls import own_trust, scheme_of, server_context
 
 log = get_logger()
 
 READY_TIMEOUT_S = 90.0
-FEED_SERVER_TIMEOUT_S = 30.0
+FEED_HOST = "127.0.0.1"
 PROBE_TIMEOUT_S = 2.0
 
 
@@ -42,24 +40,27 @@ class Address:
 
     host: str
     port: int
+    scheme: str = "http"
 
     @property
     def url(self) -> str:
         """For people and for our own feeds; a wildcard address becomes loopback."""
         host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(self.host, self.host)
-        return f"http://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{self.port}"
+        return f"{self.scheme}://{f'[{host}]' if ':' in host and not host.startswith('[') else host}:{self.port}"
 
 
 def run_up(settings: Settings, *, announce: Callable[[str], None], feed_server: bool = False) -> int:
     """Run until told to stop; 0 then. Raises SetupError when the start fails, with everything ended again."""
     check_sharing(settings)
+    server_context(settings)
     data = DataDir(settings.data_dir)
     data.prepare()
     with ExitStack() as stack:
         stack.enter_context(data.lock())
         data.check_kind(simulated=settings.simulated)
+        secrets_of(settings)  # what is wrong with them stops the start here, not each child again and again
         sock = stack.enter_context(listening_socket(settings.host, settings.port))
-        address = Address(settings.host, sock.getsockname()[1])
+        address = Address(settings.host, sock.getsockname()[1], scheme_of(settings))
         postgres = _start_postgres(settings)
         supervisor = Supervisor(postgres, [])
         supervisor.watch_signals()
@@ -69,13 +70,21 @@ def run_up(settings: Settings, *, announce: Callable[[str], None], feed_server: 
             asyncio.run(check_free(settings))
         environment = _child_environment(settings, database_url)
         if feed_server:
-            environment |= _start_feed_server(stack)
-        data.write_runtime(pid=os.getpid(), url=address.url, database_url=database_url, halves=settings.halves)
+            child, addresses = _feed_server(stack.enter_context(listening_socket(FEED_HOST, 0)))
+            environment |= addresses
+            supervisor.start(child)
+        data.write_runtime(
+            pid=os.getpid(),
+            url=address.url,
+            database_url=database_url,
+            halves=settings.halves,
+            tls_cert=str(settings.tls_cert.absolute()) if settings.tls_cert else None,
+        )
         stack.callback((data.run / "runtime.json").unlink, missing_ok=True)
         code = data.new_login_code()
         for child in _children(settings, sock, environment):
             supervisor.start(child)
-        _wait_ready(supervisor, address)
+        _wait_ready(supervisor, address, own_trust(settings.tls_cert))
         if not supervisor.stopping:
             announce(f"{address.url}/#login={code}")
         supervisor.run()
@@ -98,7 +107,7 @@ def _prepare_database(settings: Settings, postgres: EmbeddedPostgres | None) -> 
         return None
     dsn = settings.database_url or (postgres.dsn if postgres else None)
     assert dsn is not None
-    applied = asyncio.run(migrate(settings.database_direct_url or dsn))
+    applied = asyncio.run(migrate(settings.database_direct_url or dsn, settings.migration))
     if applied:
         log.info("supervise.schema.migrated", applied=applied)
     if postgres is not None:
@@ -106,13 +115,10 @@ def _prepare_database(settings: Settings, postgres: EmbeddedPostgres | None) -> 
     return dsn
 
 
-async def migrate(dsn: str) -> list[str]:
-    """Bring the schema up to date; the names applied now."""
-    connection = await connect(dsn, application="migrate")
-    try:
-        return await migrate_postgres(connection)
-    finally:
-        await connection.close()
+async def migrate(dsn: str, limits: MigrationSettings | None = None) -> list[str]:
+    """Bring the schema up to date; the names applied now. Raises SetupError, which says what is in the way."""
+    async with connected(dsn, application="migrate") as connection:
+        return await migrate_postgres(connection, limits, watch=lambda: connected(dsn, application="migrate watch"))
 
 
 def _child_environment(settings: Settings, database_url: str | None) -> dict[str, str]:
@@ -137,43 +143,20 @@ def _children(settings: Settings, sock: socket, environment: dict[str, str]) -> 
     return [*web, Child("work", ["work", "--feeds"], environment)]
 
 
-def _start_feed_server(stack: ExitStack) -> dict[str, str]:
+def _feed_server(sock: socket) -> tuple[Child, dict[str, str]]:
+    """The demo's feeds on a socket of ours, so that they keep their address; and what the other children need of it."""
     from planetwire.demo.server import demo_environment  # only the demo needs it
 
-    process = subprocess.Popen(
-        [sys.executable, "-m", "planetwire.demo", "--port", "0"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        preexec_fn=ends_with_parent(signal.SIGTERM),
-        text=True,
-    )
-    stack.callback(_end, process)
-    assert process.stdout is not None
-    if not select.select([process.stdout], [], [], FEED_SERVER_TIMEOUT_S)[0]:
-        raise SetupError(f"the feed server said nothing within {FEED_SERVER_TIMEOUT_S:g} s; see the log above")
-    line = process.stdout.readline()
-    if not line:
-        raise SetupError("the feed server did not start; see the log above")
-    url = json.loads(line)["url"]
-    log.info("supervise.feed_server.started", url=url, pid=process.pid)
-    return demo_environment(url)
+    os.set_inheritable(sock.fileno(), True)
+    url = Address(FEED_HOST, sock.getsockname()[1]).url
+    arguments = ["--fd", str(sock.fileno())]
+    return Child("feeds", arguments, dict(os.environ), (sock.fileno(),), "planetwire.demo"), demo_environment(url)
 
 
-def _end(process: subprocess.Popen[str]) -> None:
-    process.terminate()
-    try:
-        process.wait(5)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    if process.stdout is not None:
-        process.stdout.close()
-
-
-def _wait_ready(supervisor: Supervisor, address: Address) -> None:
+def _wait_ready(supervisor: Supervisor, address: Address, trust: SSLContext | None) -> None:
     deadline = time.monotonic() + READY_TIMEOUT_S
     while not supervisor.stopping:
-        missing = _not_ready(address)
+        missing = _not_ready(address, trust)
         if missing is None:
             return
         if time.monotonic() > deadline:
@@ -181,9 +164,10 @@ def _wait_ready(supervisor: Supervisor, address: Address) -> None:
         supervisor.turn(0.1)
 
 
-def _not_ready(address: Address) -> str | None:
+def _not_ready(address: Address, trust: SSLContext | None) -> str | None:
     """What /readyz says is missing, None when all is well."""
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # never through a proxy of the environment
+    own = urllib.request.HTTPSHandler(context=trust)
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), own)  # never through the environment's proxy
     try:
         with opener.open(f"{address.url}/readyz", timeout=PROBE_TIMEOUT_S):
             return None

@@ -5,17 +5,22 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
-import typer
 from typer import BadParameter
 
+from planetwire.acts import AuditQuery
 from planetwire.commanding import Ledger, canonical, check_request, ledger_source, open_ledger
 from planetwire.model import WRITE_TASKS, Job, JobRequest, JobStatus, TaskType
 from planetwire.settings import Settings
 from planetwire.supervise import jobs_text as text
+from planetwire.supervise.command import say
+from planetwire.supervise.datadir import DataDir
+from planetwire.supervise.person import confirm_clears, local_actor
 from planetwire.supervise.roles import database_of
+from planetwire.web.audit import entry_record
+from planetwire.web.job_notes import ACTS_SHOWN, line_record
 from planetwire.web.job_record import job_record
 
 T = TypeVar("T")
@@ -25,7 +30,8 @@ def run(settings: Settings, work: Callable[[Ledger], Awaitable[T]]) -> T:
     """One command's work on the ledger."""
 
     async def opened() -> T:
-        async with open_ledger(settings, database_of(settings)) as ledger:
+        key = DataDir(settings.data_dir).kept_secret("session.key") or ""
+        async with open_ledger(settings, database_of(settings), key.encode()) as ledger:
             return await work(ledger)
 
     return asyncio.run(opened())
@@ -97,14 +103,21 @@ def dead(settings: Settings, *, source: str | None, limit: int, as_json: bool) -
     return run(settings, work)
 
 
-def show(settings: Settings, task_id: int, *, as_json: bool) -> str:
-    """One job."""
+def show(settings: Settings, task_id: int, *, with_log: bool, as_json: bool) -> str:
+    """One job, who started, stopped and repeated it, and with its log the last lines of its worker."""
 
     async def work(ledger: Ledger) -> str:
         job = await ledger.board.get(task_id)
+        entries, _ = await ledger.audit.page(AuditQuery(task_id=task_id), None, ACTS_SHOWN)
+        lines = await ledger.lines.read(task_id) if with_log else []
         if as_json:
-            return as_text(job_record(job))
-        return text.card(job, *await ledger.board.standing([job.source]))
+            record = job_record(job) | {"acts": [entry_record(entry) for entry in entries]}
+            return as_text(record | ({"log": [line_record(line) for line in lines]} if with_log else {}))
+        shown = [text.card(job, *await ledger.board.standing([job.source]))]
+        shown += [f"  {'who':<12}{line}" for line in text.acts(entries)]
+        if with_log:
+            shown += ["", *(text.log_lines(lines) or ["no log: nothing was written, or it is too old"])]
+        return "\n".join(shown)
 
     return run(settings, work)
 
@@ -120,6 +133,7 @@ def submit(
     layer: str | None,
     priority: int,
     key: str | None,
+    yes: bool,
     as_json: bool,
 ) -> str:
     """The job, new or already waiting."""
@@ -130,10 +144,12 @@ def submit(
         )
     if layer and kind in WRITE_TASKS:
         raise BadParameter(f"--layer is for clear_cache and earth_refresh; {kind} works on a source")
-    request = JobRequest(kind, source or None, {"layer": layer} if layer else {}, priority, key)
+    request = check_request(JobRequest(kind, source or None, {"layer": layer} if layer else {}, priority, key))
+    if kind is TaskType.CLEAR_DATA and not yes:
+        confirm_clears(run(settings, lambda ledger: to_be_cleared(ledger, [request.source or ""])), yes=yes)
 
     async def work(ledger: Ledger) -> str:
-        job, created = await ledger.queue.submit(check_request(request))
+        job, created = await ledger.desk.submit(local_actor(), request)
         if as_json:
             return json.dumps({"task_id": job.id, "status": job.status, "created": created})
         if job.status is not JobStatus.QUEUED:
@@ -145,11 +161,16 @@ def submit(
     return run(settings, work)
 
 
+async def to_be_cleared(ledger: Ledger, sources: Iterable[str]) -> list[tuple[str, Mapping[str, int]]]:
+    """What clearing each of the sources would delete."""
+    return [(source, await ledger.rows_of(source)) for source in dict.fromkeys(sources)]
+
+
 def cancel(settings: Settings, task_id: int, *, as_json: bool) -> str:
     """Ask a job to stop; what is kept, and what happens next."""
 
     async def work(ledger: Ledger) -> Job:
-        return await ledger.queue.cancel(task_id)
+        return await ledger.desk.cancel(local_actor(), task_id)
 
     job = run(settings, work)
     if as_json:
@@ -178,11 +199,11 @@ def pause(settings: Settings, source: str, paused: bool, *, as_json: bool) -> st
         raise BadParameter("name a source; `planetwire sources` lists them")
     name, warning = ledger_source(source)
     if warning:
-        typer.echo(f"planetwire: {warning}", err=True)
+        say(f"planetwire: {warning}", err=True)
 
     async def work(ledger: Ledger) -> str:
         now, before = await ledger.board.standing([name])
-        await ledger.queue.pause(name, paused)
+        await ledger.desk.pause(local_actor(), name, paused)
         if as_json:
             return json.dumps({"source": name, "paused": paused, "changed": (before[name].paused_at is None) == paused})
         goes_on = before[name].running_id

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from planetwire.supervise.command import AsJson, opened
+from planetwire.supervise.command import AsJson, opened, say
 
 ID_MAX = 2**63 - 1
 INT_MAX = 2**31 - 1
@@ -16,6 +16,7 @@ jobs = typer.Typer(help="The job ledger.", no_args_is_help=True)
 TaskId = Annotated[int, typer.Argument(min=1, max=ID_MAX, metavar="ID")]
 TaskIds = Annotated[list[int] | None, typer.Argument(min=1, max=ID_MAX, metavar="ID…", show_default=False)]
 OfSource = Annotated[str | None, typer.Option("--source", help="Only this source.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Delete data without being asked.")]
 Limit = Annotated[int, typer.Option(min=1, max=500)]
 
 
@@ -33,7 +34,7 @@ def ls(
     from planetwire.supervise import jobs_cli
 
     with opened("jobs") as settings:
-        typer.echo(jobs_cli.ls(settings, status=status, dead=dead, source=source, limit=limit, as_json=as_json))
+        say(jobs_cli.ls(settings, status=status, dead=dead, source=source, limit=limit, as_json=as_json))
 
 
 @jobs.command("dead")
@@ -42,16 +43,20 @@ def dead(source: OfSource = None, limit: Limit = 30, as_json: AsJson = False) ->
     from planetwire.supervise import jobs_cli
 
     with opened("jobs") as settings:
-        typer.echo(jobs_cli.dead(settings, source=source, limit=limit, as_json=as_json))
+        say(jobs_cli.dead(settings, source=source, limit=limit, as_json=as_json))
 
 
 @jobs.command("show")
-def show(task_id: TaskId, as_json: AsJson = False) -> None:
-    """One job in full."""
+def show(
+    task_id: TaskId,
+    with_log: Annotated[bool, typer.Option("--log", help="Also the last lines of its worker.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """One job in full, and who started, stopped and repeated it."""
     from planetwire.supervise import jobs_cli
 
     with opened("jobs") as settings:
-        typer.echo(jobs_cli.show(settings, task_id, as_json=as_json))
+        say(jobs_cli.show(settings, task_id, with_log=with_log, as_json=as_json))
 
 
 @jobs.command("submit")
@@ -61,15 +66,18 @@ def submit(
     layer: Annotated[str | None, typer.Option(help="Of clear_cache and earth_refresh: only this layer.")] = None,
     priority: Annotated[int, typer.Option(min=-INT_MAX, max=INT_MAX, help="Smaller runs first.")] = 100,
     key: Annotated[str | None, typer.Option("--key", help="Idempotency key.")] = None,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask for work; a queued job of the same type and source is returned instead of a second one."""
+    """Ask for work; a queued job of the same type and source is returned instead of a second one.
+
+    clear_data says how many rows it would delete and asks; without a terminal it needs --yes.
+    """
     from planetwire.supervise import jobs_cli
 
     with opened("jobs") as settings:
-        typer.echo(
-            jobs_cli.submit(settings, task_type, source, layer=layer, priority=priority, key=key, as_json=as_json)
-        )
+        options = {"layer": layer, "priority": priority, "key": key, "yes": yes, "as_json": as_json}
+        say(jobs_cli.submit(settings, task_type, source, **options))  # type: ignore[arg-type]
 
 
 @jobs.command("cancel")
@@ -78,29 +86,35 @@ def cancel(task_id: TaskId, as_json: AsJson = False) -> None:
     from planetwire.supervise import jobs_cli
 
     with opened("jobs") as settings:
-        typer.echo(jobs_cli.cancel(settings, task_id, as_json=as_json))
+        say(jobs_cli.cancel(settings, task_id, as_json=as_json))
 
 
 @jobs.command("retry")
 def retry(
     task_ids: TaskIds = None,
-    dead: Annotated[bool, typer.Option("--dead", help="All dead jobs, up to 1,000 a call.")] = False,
+    dead: Annotated[bool, typer.Option("--dead", help="All dead jobs but clears, up to 1,000 a call.")] = False,
     source: Annotated[str | None, typer.Option("--source", help="With --dead: only this source.")] = None,
+    yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
-    """Submit the work of ended jobs again; the same work waits once, however many jobs asked for it."""
+    """Submit the work of ended jobs again; the same work waits once, however many jobs asked for it.
+
+    Before a clear_data is repeated it says how many rows that deletes and asks; without a terminal it needs --yes.
+    """
     from planetwire.supervise import jobs_again
 
     if bool(task_ids) == dead:
         raise typer.BadParameter("name the jobs (`planetwire jobs retry 12 13`), or all dead ones with --dead")
     if source is not None and not dead:
         raise typer.BadParameter("--source goes with --dead")
+    if yes and dead:
+        raise typer.BadParameter("--dead leaves clears alone: name them by id to repeat them")
     with opened("jobs") as settings:
         if task_ids:
-            shown, all_done = jobs_again.retry(settings, task_ids, as_json=as_json)
+            shown, all_done = jobs_again.retry(settings, task_ids, yes=yes, as_json=as_json)
         else:
             shown, all_done = jobs_again.redrive(settings, source=source, as_json=as_json), True
-        typer.echo(shown)
+        say(shown)
     if not all_done:
         raise typer.Exit(1)
 
@@ -111,7 +125,7 @@ def pause(source: str, as_json: AsJson = False) -> None:
     from planetwire.supervise import jobs_cli
 
     with opened("jobs") as settings:
-        typer.echo(jobs_cli.pause(settings, source, True, as_json=as_json))
+        say(jobs_cli.pause(settings, source, True, as_json=as_json))
 
 
 @jobs.command("resume")
@@ -120,7 +134,7 @@ def resume(source: str, as_json: AsJson = False) -> None:
     from planetwire.supervise import jobs_cli
 
     with opened("jobs") as settings:
-        typer.echo(jobs_cli.pause(settings, source, False, as_json=as_json))
+        say(jobs_cli.pause(settings, source, False, as_json=as_json))
 
 
 @jobs.command("watch")

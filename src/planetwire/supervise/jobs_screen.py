@@ -20,6 +20,7 @@ from rich.text import Text
 
 from planetwire.jobs.board_postgres import Standing
 from planetwire.model import Job, JobStatus
+from planetwire.printable import printable
 from planetwire.supervise import jobs_text as text
 from planetwire.web.job_record import job_record
 
@@ -143,7 +144,7 @@ class Plain:
 
     def say(self, words: str) -> None:
         """With the time, since such lines end up in files."""
-        print(f"{datetime.now(UTC):%H:%M:%S}Z {words}", flush=True)
+        print(f"{datetime.now(UTC):%H:%M:%S}Z {printable(words)}", flush=True)
 
 
 class Records(Plain):
@@ -151,11 +152,11 @@ class Records(Plain):
 
     def line(self, job: Job, words: str) -> None:
         """One change."""
-        print(json.dumps(job_record(job), ensure_ascii=False), flush=True)
+        print(printable(json.dumps(job_record(job), ensure_ascii=False)), flush=True)
 
     def say(self, words: str) -> None:
         """Not among the records."""
-        print(f"planetwire: {words}", file=sys.stderr, flush=True)
+        print(f"planetwire: {printable(words)}", file=sys.stderr, flush=True)
 
 
 class Bars:
@@ -196,7 +197,7 @@ class Bars:
         shown = text.state(job)
         if job.status is JobStatus.CANCELLING:
             shown = f"cancelling {text.since(job.cancel_requested_at, look.now)}"
-        return Text(f"job {job.id}"), Text(f"{job.task_type} {job.source or '–'}"), Text(shown)
+        return Text(f"job {job.id}"), Text(f"{job.task_type} {text.clean(job.source) or '–'}"), Text(shown)
 
     def _bar(self, job: Job) -> ProgressBar:
         total = float(job.records_total) if job.records_total else None
@@ -206,9 +207,9 @@ class Bars:
         """Stays above the bars."""
         style = "green" if job.status is JobStatus.COMPLETED else "red" if job.status is JobStatus.FAILED else "yellow"
         self._live.console.print(
-            Text(f"job {job.id} {job.task_type} {job.source or '–'} {text.ending(job)}", style=style)
+            Text(f"job {job.id} {job.task_type} {text.clean(job.source) or '–'} {text.ending(job)}", style=style)
         )
 
     def say(self, words: str) -> None:
         """Above the bars too."""
-        self._live.console.print(Text(words, style="dim"))
+        self._live.console.print(Text(printable(words), style="dim"))

@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from planetwire.acts import AuditEntry
 from planetwire.jobs.board_postgres import Standing
-from planetwire.model import WRITE_TASKS, Job, JobStatus
+from planetwire.model import WRITE_TASKS, Job, JobLine, JobStatus
 
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 NARROWEST, USUAL = 80, 140
@@ -110,7 +111,7 @@ def listing(jobs: Sequence[Job], now: datetime, standing: Mapping[str, Standing]
         (
             str(job.id),
             job.task_type,
-            job.source or "–",
+            clean(job.source) or "–",
             state(job),
             records(job),
             when(job, now),
@@ -118,7 +119,7 @@ def listing(jobs: Sequence[Job], now: datetime, standing: Mapping[str, Standing]
         )
         for job in jobs
     ]
-    return _table(("id", "type", "source", "status", "records", "when", "note"), rows)
+    return table(("id", "type", "source", "status", "records", "when", "note"), rows)
 
 
 def dead_listing(jobs: Sequence[Job], now: datetime) -> str:
@@ -127,7 +128,7 @@ def dead_listing(jobs: Sequence[Job], now: datetime) -> str:
         (
             str(job.id),
             job.task_type,
-            job.source or "–",
+            clean(job.source) or "–",
             since(job.finished_at, now),
             f"{job.attempts}/{job.max_attempts}",
             job.error_code or "–",
@@ -136,14 +137,15 @@ def dead_listing(jobs: Sequence[Job], now: datetime) -> str:
         )
         for job in jobs
     ]
-    return _table(("id", "type", "source", "age", "attempts", "code", "error", "sample"), rows)
+    return table(("id", "type", "source", "age", "attempts", "code", "error", "sample"), rows)
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    table = Table(box=None, pad_edge=False)
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns as wide as the terminal lets them be."""
+    out_table = Table(box=None, pad_edge=False)
     for column in columns:
-        wide = column in ("note", "error", "sample")
-        table.add_column(
+        wide = column in ("note", "error", "sample", "details")
+        out_table.add_column(
             column,
             no_wrap=not wide,
             overflow="fold" if wide else "ellipsis",
@@ -151,10 +153,10 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
             justify="right" if column in ("id", "records", "attempts") else "left",
         )
     for row in rows:
-        table.add_row(*map(Text, row))
+        out_table.add_row(*map(Text, row))
     out = StringIO()
     width = max(shutil.get_terminal_size((USUAL, 24)).columns, NARROWEST)
-    Console(file=out, width=width, color_system=None).print(table)
+    Console(file=out, width=width, color_system=None).print(out_table)
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
@@ -175,6 +177,26 @@ def ending(job: Job) -> str:
     words += [f"{job.rejects:,} rejects"] if job.rejects else []
     words += [clean(job.message)] if job.message and not job.message.startswith(f"{job.records_processed} ") else []
     return "; ".join(words)
+
+
+def acts(entries: Sequence[AuditEntry]) -> list[str]:
+    """Who started, stopped and repeated a job, oldest first."""
+    return [_act(entry) for entry in reversed(entries)]
+
+
+def _act(entry: AuditEntry) -> str:
+    act = entry.act
+    words = {"job.submitted": "submitted", "job.cancelled": "cancelled", "job.retried": "retried"}
+    what = words.get(act.what, act.what)
+    if act.what == "data.cleared":
+        what = f"{act.rows_deleted or 0:,} records deleted, asked for"
+    place = f" from {clean(act.by.address)}" if act.by.address else ""
+    return f"{what} by {clean(act.by.who)} ({act.by.role}){place}, {entry.at.astimezone(UTC):%Y-%m-%d %H:%M:%S}Z"
+
+
+def log_lines(lines: Sequence[JobLine]) -> list[str]:
+    """The last lines of a job's log."""
+    return [f"{line.at.astimezone(UTC):%H:%M:%S}Z  {line.event:<10} {clean(line.text)}".rstrip() for line in lines]
 
 
 def card(job: Job, now: datetime, standing: Mapping[str, Standing]) -> str:
@@ -207,7 +229,7 @@ def card(job: Job, now: datetime, standing: Mapping[str, Standing]) -> str:
     }
     facts |= {name: _at(at, now) for name, at in times.items()}
     facts["next"] = _next(job)
-    lines = [f"job {job.id}: {job.task_type} {job.source or '–'}, {state(job)}"]
+    lines = [f"job {job.id}: {job.task_type} {clean(job.source) or '–'}, {state(job)}"]
     return "\n".join(lines + [f"  {name:<12}{value}" for name, value in facts.items() if value])
 
 

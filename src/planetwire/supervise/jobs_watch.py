@@ -9,7 +9,6 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
-import typer
 from rich.console import Console
 
 from planetwire.commanding import Ledger, canonical
@@ -17,6 +16,7 @@ from planetwire.errors import BackendError, NotFound
 from planetwire.jobs.board_postgres import PostgresJobBoard
 from planetwire.model import Job, JobStatus
 from planetwire.settings import Settings
+from planetwire.supervise.command import say
 from planetwire.supervise.jobs_cli import run
 from planetwire.supervise.jobs_screen import RUNNING, Bars, Look, Plain, Records, Screen
 from planetwire.supervise.jobs_text import counted
@@ -161,7 +161,7 @@ def watch(settings: Settings, task_ids: Sequence[int], *, source: str | None, on
     try:
         return run(settings, work)
     except KeyboardInterrupt:
-        typer.echo("stopped looking; the jobs go on", err=True)
+        say("stopped looking; the jobs go on", err=True)
         return INTERRUPTED
     except asyncio.CancelledError:
         return TERMINATED

@@ -16,6 +16,7 @@ from planetwire.diagnosing import open_outbox
 from planetwire.model import Json
 from planetwire.outbox.desk_postgres import OutboxDesk, Which
 from planetwire.settings import Settings
+from planetwire.supervise.person import local_actor
 from planetwire.supervise.roles import database_of
 
 T = TypeVar("T")
@@ -37,7 +38,7 @@ def peek(settings: Settings, which: str, limit: int, *, as_json: bool) -> str:
 
 def retry(settings: Settings, ids: Sequence[int] | None, *, as_json: bool) -> tuple[str, list[int]]:
     """What to say, and the ids among these that were not put off. None: all."""
-    done = _run(settings, lambda desk: desk.retry(ids or None))
+    done = _run(settings, lambda desk: desk.retry(local_actor(), ids or None))
     missed = sorted(set(ids or ()) - set(done))
     if as_json:
         return json.dumps({"retried": done, "not_put_off": missed}, indent=2), missed

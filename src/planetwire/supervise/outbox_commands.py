@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from planetwire.supervise.command import AsJson, opened
+from planetwire.supervise.command import AsJson, opened, say
 
 ID_MAX = 2**63 - 1
 
@@ -21,7 +21,7 @@ def lag(as_json: AsJson = False) -> None:
     from planetwire.supervise import outbox_cli
 
     with opened("outbox") as settings:
-        typer.echo(outbox_cli.lag(settings, as_json=as_json))
+        say(outbox_cli.lag(settings, as_json=as_json))
 
 
 @outbox.command("peek")
@@ -38,7 +38,7 @@ def peek(
         raise typer.BadParameter("--quarantined and --unmapped are different rows: name one")
     which = "quarantined" if quarantined else "unmapped" if unmapped else "pending"
     with opened("outbox") as settings:
-        typer.echo(outbox_cli.peek(settings, which, limit, as_json=as_json))
+        say(outbox_cli.peek(settings, which, limit, as_json=as_json))
 
 
 @outbox.command("retry")
@@ -54,8 +54,8 @@ def retry(
         raise typer.BadParameter("name rows by id, or --all")
     with opened("outbox") as settings:
         text, missed = outbox_cli.retry(settings, ids, as_json=as_json)
-        typer.echo(text)
+        say(text)
         if missed:
             names = ", ".join(map(str, missed))
-            typer.echo(f"planetwire: not put off, see `planetwire outbox peek`: {names}", err=True)
+            say(f"planetwire: not put off, see `planetwire outbox peek`: {names}", err=True)
             raise typer.Exit(1)

@@ -9,6 +9,8 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
+from ssl import SSLContext
 from types import FrameType
 
 import uvicorn
@@ -16,20 +18,22 @@ import uvloop
 from pydantic import SecretStr
 
 from planetwire import serving, wiring
+from planetwire.commanding import token_book
 from planetwire.ending import AGAIN_S, end_all
 from planetwire.errors import SetupError
 from planetwire.failpoint import arm
 from planetwire.log import get_logger
-from planetwire.settings import Settings
+from planetwire.settings import Settings, plain
 from planetwire.settle import settle
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 from planetwire.supervise.supervisor import listening_socket
+from planetwire.tls import own_trust, scheme_of, server_context
+from planetwire.web.server import server_config
 from planetwire.wiring import Loop, Secrets
 
 log = get_logger()
 
-SHUTDOWN_S = 5  # open requests get this long
 ASKED_AGAIN_S = 1.0
 END_S = 10.0  # a process that was told to end is gone by then, also when its database went away first
 
@@ -51,7 +55,21 @@ def web_url_of(settings: Settings) -> str:
     """Where the web process answers: that of a running `up`, else as configured."""
     data = DataDir(settings.data_dir)
     running = data.runtime() if data.is_running() else None
-    return str(running["url"]) if running and running.get("url") else f"http://{settings.host}:{settings.port}"
+    return str(running["url"]) if running and running.get("url") else url_of(settings, settings.port)
+
+
+def trust_of(settings: Settings) -> SSLContext | None:
+    """How the web process there is known again; None where it speaks plain HTTP. Raises SetupError."""
+    data = DataDir(settings.data_dir)
+    running = data.runtime() if data.is_running() else None
+    if running is None:
+        return own_trust(settings.tls_cert)
+    return own_trust(Path(running["tls_cert"]) if running.get("tls_cert") else None)
+
+
+def url_of(settings: Settings, port: int) -> str:
+    """The address as configured."""
+    return f"{scheme_of(settings)}://{settings.host}:{port}"
 
 
 def effective(settings: Settings) -> Settings:
@@ -72,45 +90,54 @@ def secrets_of(settings: Settings) -> Secrets:
     """Tokens from the settings, else from the data dir, made at the first start."""
     data = DataDir(settings.data_dir)
     data.prepare()
-    admin, ingest, bus = settings.admin_token, settings.ingest_token, settings.changes_bus_secret
-    return Secrets(
-        admin_token=admin.get_secret_value() if admin else data.secret("admin.token"),
-        ingest_token=ingest.get_secret_value() if ingest else data.secret("ingest.token"),
+    secrets = Secrets(
+        admin_token=plain(settings.admin_token) or data.secret("admin.token"),
+        ingest_token=plain(settings.ingest_token) or data.secret("ingest.token"),
         session_key=data.secret("session.key").encode(),
-        changes_bus=bus.get_secret_value() if bus else data.secret("changes.bus.secret"),
+        changes_bus=plain(settings.changes_bus_secret) or data.secret("changes.bus.secret"),
     )
+    _check_different(settings, secrets)
+    token_book(settings).records()
+    return secrets
+
+
+def _check_different(settings: Settings, secrets: Secrets) -> None:
+    """Raises SetupError for two roles of one token: who was given the lesser one would have the greater."""
+    tokens = {
+        "ADMIN_TOKEN": secrets.admin_token,
+        "OPERATOR_TOKEN": plain(settings.operator_token),
+        "VIEWER_TOKEN": plain(settings.viewer_token),
+        "INGEST_TOKEN": secrets.ingest_token,
+    }
+    seen: dict[str, str] = {}
+    for name, token in tokens.items():
+        if token is not None and seen.setdefault(token, name) != name:
+            raise SetupError(f"PLANETWIRE_{seen[token]} and PLANETWIRE_{name} are the same; give each role its own")
 
 
 def run_web(settings: Settings, fd: int | None) -> None:
     """Serve until SIGTERM."""
     arm(settings.failpoint)
+    context = server_context(settings)
     dsn = database_of(settings) if settings.earth else None
     sock = socket.socket(fileno=fd) if fd is not None else listening_socket(settings.host, settings.port)
     code = DataDir(settings.data_dir).take_login_code()
-    uvloop.run(_serve(settings, dsn, secrets_of(settings), code, sock))
+    uvloop.run(_serve(settings, dsn, secrets_of(settings), code, sock, context))
 
 
-async def _serve(settings: Settings, dsn: str | None, secrets: Secrets, code: str | None, sock: socket.socket) -> None:
+async def _serve(
+    settings: Settings,
+    dsn: str | None,
+    secrets: Secrets,
+    code: str | None,
+    sock: socket.socket,
+    context: SSLContext | None,
+) -> None:
     async with serving.open_web(settings, dsn, secrets, login_code=code) as web:
-        server = uvicorn.Server(
-            uvicorn.Config(
-                web.app,
-                http=web.protocol,
-                loop="none",
-                lifespan="off",
-                access_log=False,
-                log_level="warning",
-                ws="websockets-sansio",
-                ws_max_size=64 * 1024,
-                ws_per_message_deflate=False,  # a compression context a connection costs more than it saves
-                timeout_keep_alive=30,
-                timeout_graceful_shutdown=SHUTDOWN_S,
-                server_header=False,
-            )
-        )
+        server = uvicorn.Server(server_config(web.app, web.protocol, context))
         settle()
         async with _running(web.loops):
-            log.info("web.server.started", url=f"http://{settings.host}:{sock.getsockname()[1]}")
+            log.info("web.server.started", url=url_of(settings, sock.getsockname()[1]))
             await _serve_until_told(server, sock, web)
 
 
@@ -137,14 +164,16 @@ def run_work(settings: Settings, *, feeds: bool) -> None:
     """Run jobs until SIGTERM; with `feeds` the schedule and the observation feeds too."""
     arm(settings.failpoint)
     dsn = database_of(settings)
-    uvloop.run(_loops(wiring.open_work(settings, dsn, secrets_of(settings), feeds=feeds, web_url=web_url_of(settings))))
+    web = wiring.OwnWeb(web_url_of(settings), trust_of(settings))
+    uvloop.run(_loops(wiring.open_work(settings, dsn, secrets_of(settings), feeds=feeds, web=web)))
 
 
 def run_collect(settings: Settings) -> None:
     """Run the schedule (Earth) and the observation feeds (Terminal) until SIGTERM."""
     arm(settings.failpoint)
     dsn = database_of(settings) if settings.earth else None
-    uvloop.run(_loops(wiring.open_collect(settings, dsn, secrets_of(settings), web_url=web_url_of(settings))))
+    web = wiring.OwnWeb(web_url_of(settings), trust_of(settings))
+    uvloop.run(_loops(wiring.open_collect(settings, dsn, secrets_of(settings), web=web)))
 
 
 def run_relay(settings: Settings) -> None:

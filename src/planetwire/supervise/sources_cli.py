@@ -14,6 +14,7 @@ from rich.table import Table
 from planetwire.commanding import source_records
 from planetwire.model import Json
 from planetwire.settings import Settings
+from planetwire.supervise.jobs_text import clean
 from planetwire.supervise.roles import database_of
 
 WIDTH = 140
@@ -78,4 +79,4 @@ def _away(text: str | None, now: datetime) -> str:
 
 def _error(record: Json) -> str:
     code, text = record["last_error_code"], record["last_error"]
-    return f"[{code}] {text}".replace("[", "\\[") if code else text or ""
+    return clean(f"[{code}] {text}" if code else text).replace("[", "\\[")

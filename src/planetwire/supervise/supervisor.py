@@ -47,12 +47,13 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 @dataclass(slots=True)
 class Child:
-    """One role as a process of its own."""
+    """One role, or the demo's feeds, as a process of its own."""
 
     name: str
     arguments: Sequence[str]
     environment: dict[str, str]
     fds: tuple[int, ...] = ()
+    module: str = "planetwire"
     process: subprocess.Popen[bytes] | None = field(default=None, init=False)
     started: float = field(default=0.0, init=False)
     delay_s: float = field(default=RESTART_MIN_S, init=False)
@@ -61,7 +62,7 @@ class Child:
     def start(self) -> None:
         """Start; the kernel ends it when we end."""
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "planetwire", *self.arguments],
+            [sys.executable, "-m", self.module, *self.arguments],
             stdin=subprocess.DEVNULL,
             env=self.environment,
             pass_fds=self.fds,

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from planetwire.model import Cursor
 
 BYTES_MAX = 256 * 1024 * 1024
-BODIES_MAX = 256  # every `?limit=` is a body of its own: many small ones would cost more than their bytes
+BODIES_MAX = 256  # many small ones would cost more than their bytes
 
 
 class MemoryCache:

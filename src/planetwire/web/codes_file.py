@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from planetwire.private import make_folders
 from planetwire.web.codes_memory import CODE_S, fingerprint
 
 
@@ -19,7 +20,7 @@ class FileCodes:
 
     async def offer(self, code: str) -> None:
         """From now on any process can take it. Those that nobody took in time go."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_folders(self._folder)
         for kept in self._folder.iterdir():
             self._remove(kept)
         (self._folder / fingerprint(code)).touch(mode=0o600)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections import OrderedDict
 from collections.abc import Callable
 
+from planetwire.web.holders import fingerprint as fingerprint
+
 CODE_S = 600  # life of a code
 CODES_MAX = 100  # kept; the oldest goes first
-
-
-def fingerprint(code: str) -> str:
-    """What is kept and compared instead of the code: its time tells nothing, and a dump of the store neither."""
-    return hashlib.sha256(code.encode()).hexdigest()
 
 
 class MemoryCodes:

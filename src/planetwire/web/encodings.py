@@ -1,16 +1,18 @@
-"""Content codings of snapshots: which one a request gets (RFC 9110, 12.5.3), and the bytes of each."""
+"""Content codings: which one a request gets (RFC 9110, 12.5.3), and the bytes of a snapshot in each."""
 
 from __future__ import annotations
 
 import gzip
 import re
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, TypeVar
 
 import zstandard
 
 from planetwire.errors import NotAcceptable
 
 Encoding = Literal["identity", "gzip", "zstd"]
+C = TypeVar("C", bound=str)
 ENCODINGS: tuple[Encoding, ...] = ("identity", "gzip", "zstd")
 
 # A layer of satellites: gzip 6 and zstd 1 make the same size, zstd in a ninth of the CPU time. Its window of 512 KiB
@@ -23,21 +25,26 @@ _ITEM = re.compile(r"\s*([^\s;]+)\s*(?:;\s*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)
 
 
 def negotiate(header: str) -> Encoding:
-    """The coding with the largest weight; of equal ones zstd, gzip, none. Raises NotAcceptable when all are refused.
+    """The coding of a snapshot: of equal weights zstd, gzip, none. Raises NotAcceptable when all are refused."""
+    return choose(header, ("zstd", "gzip"))
+
+
+def choose(header: str, offered: Sequence[C]) -> C | Literal["identity"]:
+    """The coding with the largest weight; of equal ones the first, and none last. Raises NotAcceptable.
 
     `*` means gzip first: who names nothing is served best by what everyone can read.
     """
     given = _weights(header)
     others = given.get("*", 0.0)
-    offers: tuple[tuple[float, Encoding], ...] = (
-        (given.get("zstd", 0.0), "zstd"),
-        (given.get("gzip", others), "gzip"),
-        (given.get("zstd", others), "zstd"),
+    offers: list[tuple[float, C | Literal["identity"]]] = [
+        *((given.get(coding, 0.0), coding) for coding in offered),
+        *((given.get(coding, others), coding) for coding in sorted(offered, key=lambda coding: coding != "gzip")),
         (given.get("identity", given.get("*", _UNNAMED)), "identity"),
-    )
+    ]
     weight, chosen = max(offers, key=lambda offer: offer[0])  # the first of equals
     if not weight:
-        raise NotAcceptable("Accept-Encoding leaves none of zstd, gzip, identity", code="no_acceptable_encoding")
+        left = ", ".join((*offered, "identity"))
+        raise NotAcceptable(f"Accept-Encoding leaves none of {left}", code="no_acceptable_encoding")
     return chosen
 
 

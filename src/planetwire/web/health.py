@@ -8,31 +8,61 @@ from typing import Any, Protocol
 
 import orjson
 from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
 from planetwire.errors import PlanetwireError
+from planetwire.log import get_logger
+from planetwire.printable import printable
 from planetwire.web.auth import Guard
+from planetwire.web.openapi import answers
 
-CHECK_TIMEOUT_S = 3.0
+log = get_logger()
+
+READY_S = 2.5  # for all checks together, so that whoever waits 3 s has the answer
+REASON_MAX = 200  # characters
 
 Check = Callable[[], Awaitable[str | None]]
 """Gives None when all is well, else what is wrong."""
 
 
-async def run_check(check: Check) -> str | None:
-    """The check's answer; a time-out or an error of ours counts as an answer."""
-    try:
-        return await asyncio.wait_for(check(), CHECK_TIMEOUT_S)
-    except TimeoutError:
-        return f"no answer within {CHECK_TIMEOUT_S:g} s"
-    except PlanetwireError as error:
-        return error.message
+class Readiness:
+    """All checks at once, with one deadline that holds whatever a check does.
 
+    A check that hangs is left to its own time limits: to wait until it is cancelled could take as long. It is the only
+    one of its name, however many ask: whoever comes later waits for the same.
+    """
 
-async def run_checks(checks: Mapping[str, Check]) -> dict[str, str]:
-    """Each check's answer, or "ok"."""
-    answers = await asyncio.gather(*(run_check(check) for check in checks.values()))
-    return {name: answer or "ok" for name, answer in zip(checks, answers, strict=True)}
+    def __init__(self, checks: Mapping[str, Check], *, deadline_s: float = READY_S) -> None:
+        self._checks = checks
+        self._deadline_s = deadline_s
+        self._running: dict[str, asyncio.Task[str]] = {}
+
+    async def look(self) -> dict[str, str]:
+        """By check "ok", or what is wrong. Never raises, never takes longer."""
+        asked = {name: self._task(name) for name in self._checks}
+        if asked:
+            await asyncio.wait(asked.values(), timeout=self._deadline_s)
+        late = f"no answer within {self._deadline_s:g} s"
+        return {name: task.result() if task.done() else late for name, task in asked.items()}
+
+    def _task(self, name: str) -> asyncio.Task[str]:
+        running = self._running.get(name)
+        if running is None or running.done():
+            running = self._running[name] = asyncio.ensure_future(self._answer(name))
+        return running
+
+    async def _answer(self, name: str) -> str:
+        try:
+            reason = await self._checks[name]()
+        except asyncio.CancelledError:  # the loop ends; nobody waits for this one
+            return "given up"
+        except PlanetwireError as error:
+            reason = error.message
+        except Exception as error:  # the schema of another version, a disk that is full: what it is, is in the log
+            log.warning("web.readiness.failed", check=name, error=repr(error))
+            reason = f"cannot be checked: {type(error).__name__}"
+        return printable(reason, REASON_MAX) if reason else "ok"
 
 
 class Diagnosis(Protocol):
@@ -45,8 +75,13 @@ class Diagnosis(Protocol):
         """With a change of our own that is followed to a WebSocket of this process at `url`. Raises StateError."""
 
 
-def router(checks: Mapping[str, Check], halves: list[str], diagnosis: Diagnosis, guard: Guard) -> APIRouter:
-    """`checks`: what readiness asks – stores, migrations, a relay leader. Feeds and Redis are never part of it."""
+def router(
+    readiness: Readiness, halves: list[str], diagnosis: Diagnosis, guard: Guard, scheme: str = "http"
+) -> APIRouter:
+    """`readiness` asks stores, migrations, a relay leader; feeds and Redis are never part of it.
+
+    `scheme`: of this process's own port, whatever a proxy before it speaks.
+    """
     routes = APIRouter(tags=["operations"])
 
     @routes.get("/healthz")
@@ -54,29 +89,29 @@ def router(checks: Mapping[str, Check], halves: list[str], diagnosis: Diagnosis,
         """The process answers."""
         return {"status": "ok"}
 
-    @routes.get("/readyz")
+    @routes.get("/readyz", responses={503: {"description": "Not ready", "content": {"application/json": {}}}})
     async def readyz() -> Response:
-        """200 when the stores of the halves that are on answer; 503 and the reason otherwise."""
-        found = await run_checks(checks)
+        """200 when the stores of the halves that are on answer; 503 and the reason otherwise, within 3 s."""
+        found = await readiness.look()
         ready = all(answer == "ok" for answer in found.values())
         body = {"ready": ready, "halves": halves, "checks": found}
         return Response(orjson.dumps(body), 200 if ready else 503, media_type="application/json")
 
-    @routes.get("/metrics", dependencies=[Depends(guard.reader)])
+    @routes.get("/metrics", response_class=PlainTextResponse, dependencies=[Depends(guard.diagnostics)])
     async def metrics() -> Response:
         """Prometheus text."""
         return Response(generate_latest(REGISTRY), media_type=CONTENT_TYPE_LATEST)
 
-    @routes.get("/api/v1/diagnostics", dependencies=[Depends(guard.reader)])
+    @routes.get("/api/v1/diagnostics", dependencies=[Depends(guard.diagnostics)])
     async def show() -> Response:
         """The check of docs/operations.md as JSON, from what the database says; nothing is written."""
         return Response(orjson.dumps(await diagnosis.look()), media_type="application/json")
 
-    @routes.post("/api/v1/diagnostics", dependencies=[Depends(guard.admin)])
+    @routes.post("/api/v1/diagnostics", responses=answers(409), dependencies=[Depends(guard.admin)])
     async def send(request: Request) -> Response:
         """The same with a canary: one change timed through every stage, as `planetwire doctor` does it."""
         host, port = request.scope["server"]
-        url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        url = f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         return Response(orjson.dumps(await diagnosis.send(url)), media_type="application/json")
 
     return routes

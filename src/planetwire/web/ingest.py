@@ -18,12 +18,14 @@ from planetwire.errors import InputError, TooLarge
 from planetwire.model import Json
 from planetwire.web import problems
 from planetwire.web.auth import Guard
+from planetwire.web.openapi import answers
 
 PATH = "/api/internal/collector-patch"
 PATCH_MAX_BYTES = 16 * 1024
 BODY_MAX_BYTES = 2 * 1024 * 1024
 PATCHES_MAX = 500
 
+_BODY = {"application/json": {"schema": {"type": ["object", "array"], "maxItems": PATCHES_MAX}}}
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 Accept = Callable[[Sequence[object]], Awaitable[Sequence[Json]]]
 
@@ -63,7 +65,11 @@ def router(endpoint: IngestEndpoint) -> APIRouter:
     """The ingest route."""
     routes = APIRouter(route_class=Direct, tags=["terminal"])
 
-    @routes.post(PATH)
+    @routes.post(
+        PATH,
+        responses=answers(413),
+        openapi_extra={"security": [{"bearer": []}], "requestBody": {"required": True, "content": _BODY}},
+    )
     async def collector_patch(request: Request) -> Response:
         """Take one observation patch or an array of up to 500."""
         await endpoint.admit(request.headers.get("authorization"), request.client.host if request.client else "")
@@ -75,7 +81,7 @@ def router(endpoint: IngestEndpoint) -> APIRouter:
 async def read_body(request: Request, limit_bytes: int) -> bytes:
     """The body, read no further than the limit. Raises TooLarge."""
     declared = request.headers.get("content-length", "")
-    if declared.isdigit() and int(declared) > limit_bytes:
+    if declared.isascii() and declared.isdigit() and int(declared[:20]) > limit_bytes:
         raise TooLarge(f"the body has at most {limit_bytes} bytes")
     body = bytearray()
     async for chunk in request.stream():
@@ -87,7 +93,7 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
 
 def _parse(body: bytes) -> object:
     try:
-        return orjson.loads(body)
+        return orjson.loads(body)  # a patch that is nested too deep is refused alone
     except orjson.JSONDecodeError as error:
         raise InputError(f"not JSON: {error}", code="bad_json") from error
 

@@ -15,6 +15,7 @@ from planetwire.errors import BackendError
 from planetwire.log import get_logger
 from planetwire.model import Cursor, Json, LayerAdapter, LogEvent
 from planetwire.ports import Cache, Clock, EventLog, FactStore, LayerRegistry, ObjectStore
+from planetwire.web.cache_memory import MemoryCache
 from planetwire.web.encodings import Encoding
 from planetwire.web.single_flight import SingleFlight
 from planetwire.web.snapshot_http import Encoded
@@ -23,6 +24,8 @@ log = get_logger()
 
 FRESHNESS_GOOD_FOR_S = 5.0
 HEADER_MAX_BYTES = 256
+CUTS_MAX = 32  # bodies with a limit that are kept …
+CUT_BYTES_MAX = 32 * 1024 * 1024  # … and what they may take
 
 
 class LayerSnapshots:
@@ -48,6 +51,8 @@ class LayerSnapshots:
         self._clock = clock
         self._live = "simulated" if simulated else "live"
         self._flights = SingleFlight[bytes]()
+        self._cuts = MemoryCache(CUT_BYTES_MAX, CUTS_MAX)
+        self._cutting = asyncio.Semaphore(1)
         self._freshness: dict[str, tuple[float, str, str | None]] = {}
         self._counts: dict[str, tuple[int, int]] = {}
         self.read_s: dict[str, float] = {}  # of each layer, how long its last reading took
@@ -56,7 +61,9 @@ class LayerSnapshots:
         """The body of a layer. Raises NotFound for an unknown one, BackendError on a miss without a database."""
         adapter = self._registry.adapter(layer)
         state, _ = await self._fresh(adapter)
-        return _unpack(await self._stored(adapter, state, limit, encoding))
+        if limit is None:
+            return _unpack(await self._stored(adapter, state, encoding))
+        return _unpack(await self._limited(adapter, state, limit, encoding))
 
     async def forget(self, events: Sequence[LogEvent]) -> None:
         """Empty the cache of the layers that the events changed; for every process, whichever led the relay."""
@@ -70,27 +77,46 @@ class LayerSnapshots:
 
     # --- bodies
 
-    async def _stored(self, adapter: LayerAdapter, state: str, limit: int | None, encoding: Encoding) -> bytes:
-        variant = f"{state}|{encoding}|{'' if limit is None else limit}"
+    async def _limited(self, adapter: LayerAdapter, state: str, limit: int, encoding: Encoding) -> bytes:
+        """Few are kept, in a place of their own, and one is read at a time: each number that somebody thinks of is
+        another body, and none of them may cost a whole layer its place in the cache.
+        """
+        variant = f"{self._cache.generation(adapter.id)}|{state}|{encoding}|{limit}"
+        found = await self._cuts.get(adapter.id, variant)
+        if found is not None:
+            return found
+        return await self._flights.share(
+            (adapter.id, variant), lambda: self._cut(adapter, state, limit, encoding, variant)
+        )
+
+    async def _cut(self, adapter: LayerAdapter, state: str, limit: int, encoding: Encoding, variant: str) -> bytes:
+        async with self._cutting:
+            plain = _unpack(await self._read(adapter, state, limit, await self._cursor(adapter)))
+        packed = _packed(await plain.compressed(encoding))
+        await self._cuts.put(adapter.id, variant, 0, plain.cursor, packed)
+        return packed
+
+    async def _stored(self, adapter: LayerAdapter, state: str, encoding: Encoding) -> bytes:
+        variant = f"{state}|{encoding}|"
         generation = self._cache.generation(adapter.id)
         found = await self._cache.get(adapter.id, variant)
         if found is not None:
             return found
         # The generation is in the key: who comes after an invalidation never joins an older reader.
         return await self._flights.share(
-            (adapter.id, variant, generation), lambda: self._fill(adapter, state, limit, encoding, variant, generation)
+            (adapter.id, variant, generation), lambda: self._fill(adapter, state, encoding, variant, generation)
         )
 
     async def _fill(
-        self, adapter: LayerAdapter, state: str, limit: int | None, encoding: Encoding, variant: str, generation: int
+        self, adapter: LayerAdapter, state: str, encoding: Encoding, variant: str, generation: int
     ) -> bytes:
         """What another process made for the same revision, or a body of our own."""
         cursor = await self._cursor(adapter)  # before the rows
         packed = await self._cache.find(adapter.id, variant, cursor)
         if packed is None and encoding == "identity":
-            packed = await self._read(adapter, state, limit, cursor)
+            packed = await self._read(adapter, state, None, cursor)
         elif packed is None:
-            plain = _unpack(await self._stored(adapter, state, limit, "identity"))
+            plain = _unpack(await self._stored(adapter, state, "identity"))
             packed, cursor = _packed(await plain.compressed(encoding)), plain.cursor
         if not await self._cache.put(adapter.id, variant, generation, cursor, packed):
             log.debug("web.snapshot.outdated", layer=adapter.id, variant=variant)

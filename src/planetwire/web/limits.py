@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 from planetwire.errors import BackendError
-
-LOOPBACK = frozenset({"127.0.0.1", "::1"})
 
 
 class TooManyConnections(BackendError):
@@ -65,12 +62,3 @@ class ConnectionLimits:
     def _forget_if_none(self, address: str) -> None:
         if not self._open[address]:
             del self._open[address]
-
-
-def client_address(peer: str | None, headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """Whom to count: the peer, or behind a proxy on this machine the last address that the proxy wrote down."""
-    if peer in LOOPBACK:
-        for name, value in headers:
-            if name == b"x-forwarded-for":
-                return value.decode("latin-1").rpartition(",")[2].strip() or str(peer)
-    return peer or "unknown"

@@ -95,6 +95,41 @@ def expose_bus(connected: Callable[[], bool] | None) -> None:
     _streams.joined = connected
 
 
+class CountedFront(Protocol):
+    """What a front counts; see web/front.py."""
+
+    refused: Counter[str]
+    shed: int
+
+
+class Refused(Collector):
+    """Series of what did not come in."""
+
+    def __init__(self, front: CountedFront) -> None:
+        self.front = front
+
+    def collect(self) -> Iterator[Metric]:
+        """By the code of the answer."""
+        text = "Requests refused before they were looked at."
+        refused = CounterMetricFamily("planetwire_requests_refused", text, labels=["code"])
+        for code, count in self.front.refused.items():
+            refused.add_metric([code], count)
+        yield refused
+        text = "Connections without a request, closed because descriptors ran out."
+        yield CounterMetricFamily("planetwire_connections_shed", text, value=self.front.shed)
+
+
+_refused: list[Refused] = []
+
+
+def expose_front(front: CountedFront) -> None:
+    """Show its counters in /metrics, in place of an earlier one's."""
+    while _refused:
+        REGISTRY.unregister(_refused.pop())
+    _refused.append(Refused(front))
+    REGISTRY.register(_refused[0])
+
+
 class CountedRelay(Protocol):
     """What a relay counts; see relay/relay.py."""
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from ssl import SSLContext
 from typing import Any
 
 import orjson
@@ -51,12 +52,19 @@ class Ear:
 
 
 @asynccontextmanager
-async def listen(url: str, layer: str, token: str | None = None) -> AsyncIterator[Ear]:
-    """Follow `earth_updates` of the server at `url` (http://…). Raises BackendError when that cannot be done."""
+async def listen(url: str, layer: str, token: str | None = None, trust: SSLContext | None = None) -> AsyncIterator[Ear]:
+    """Follow `earth_updates` of the server at `url` (http://…, or https://… with what is trusted there). Raises
+    BackendError when that cannot be done.
+    """
     headers = {"Authorization": f"Bearer {token}"} if token else {}
+    secure: dict[str, Any] = {} if trust is None else {"ssl": trust}
     try:
         socket = await connect_websocket(
-            f"{url.replace('http', 'ws', 1)}/ws", open_timeout=PROBE_TIMEOUT_S, proxy=None, additional_headers=headers
+            f"{url.replace('http', 'ws', 1)}/ws",
+            open_timeout=PROBE_TIMEOUT_S,
+            proxy=None,
+            additional_headers=headers,
+            **secure,
         )
         async with asyncio.timeout(PROBE_TIMEOUT_S):
             greeting = str(await socket.recv(decode=True))

@@ -7,27 +7,26 @@ shares the endpoint.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from starlette.responses import Response
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from uvicorn.protocols.utils import get_client_addr, get_path_with_query_string
 
 from planetwire.errors import PlanetwireError
 from planetwire.log import get_logger
+from planetwire.web.bounded_protocol import BoundedProtocol
 from planetwire.web.ingest import BODY_MAX_BYTES, PATH, IngestEndpoint
 from planetwire.web.problems import of_error, problem
+from planetwire.web.security import Headers
 
 log = get_logger()
-
-Headers = Iterable[tuple[bytes, bytes]]
 
 # Behind a proxy the application knows who is asking; a body without a length, or one to be asked for, it reads itself.
 NOT_PLAIN = frozenset({b"expect", b"forwarded", b"transfer-encoding", b"x-forwarded-for", b"x-forwarded-proto"})
 
 
-class PushProtocol(HttpToolsProtocol):
+class PushProtocol(BoundedProtocol):
     """`pushed` is given by `make_protocol`; None: all goes to the application."""
 
     pushed: IngestEndpoint | None = None
@@ -68,11 +67,7 @@ class PushProtocol(HttpToolsProtocol):
         cycle.on_response()
 
     def head(self, status: int, headers: Headers) -> bytes:
-        """Status line and headers, those of every response among them; notes the request in the access log."""
-        lines = [STATUS_LINE[status]]
-        for name, value in (*self.server_state.default_headers, *headers):
-            lines += name, b": ", value, b"\r\n"
-        lines.append(b"\r\n")
+        """As `head_of`; notes the request in the access log."""
         if self.access_log:
             self.access_logger.info(
                 '%s - "%s %s HTTP/%s" %d',
@@ -82,7 +77,7 @@ class PushProtocol(HttpToolsProtocol):
                 self.scope["http_version"],
                 status,
             )
-        return b"".join(lines)
+        return self.head_of(status, headers)
 
 
 def _plain(headers: dict[bytes, bytes]) -> bool:

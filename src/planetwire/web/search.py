@@ -7,11 +7,13 @@ from typing import Annotated
 
 import orjson
 from fastapi import APIRouter, Depends, Path, Query, Response
+from pydantic import WithJsonSchema
 
 from planetwire.errors import InputError, NotFound
 from planetwire.model import Json
 from planetwire.ports import LayerRegistry, ObjectStore
 from planetwire.web.auth import Guard
+from planetwire.web.openapi import answers
 
 LIMIT = 20
 LIMIT_MAX = 50
@@ -19,13 +21,18 @@ QUESTION_MAX = 200
 IDS_MAX = 100
 ID_MAX = 500
 
+# Read by hand: what is above the most is cut, and what is none has a code of its own.
+Limit = Annotated[str, WithJsonSchema({"type": "integer", "minimum": 1, "default": LIMIT})]
+
 
 def router(objects: ObjectStore, registry: LayerRegistry, guard: Guard) -> APIRouter:
     """All of them read."""
     routes = APIRouter(prefix="/api/v1", dependencies=[Depends(guard.reader)], tags=["objects"])
 
-    @routes.get("/search", summary="Objects whose words begin with those of the question, best first")
-    async def search(q: str = "", layer: str | None = None, limit: str = str(LIMIT)) -> Response:
+    @routes.get(
+        "/search", responses=answers(404), summary="Objects whose words begin with those of the question, best first"
+    )
+    async def search(q: str = "", layer: str | None = None, limit: Limit = str(LIMIT)) -> Response:
         """At most 50. 400 `bad_query` without a letter or digit to look for, or with more than 200 characters."""
         if len(q) > QUESTION_MAX or not any(character.isalnum() for character in q):
             raise InputError(f"q is what to look for, 1 to {QUESTION_MAX} characters", code="bad_query")

@@ -1,12 +1,15 @@
-"""Signing in and out: a one-time code or the admin token becomes a cookie."""
+"""Signing in and out: a one-time code or a token becomes a cookie, and the cookie a session that can be ended."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from planetwire.errors import InputError
-from planetwire.web.auth import COOKIE, SESSION_S, Guard
+from planetwire.errors import BackendError, InputError
+from planetwire.model import Actor
+from planetwire.web.audit import Notes
+from planetwire.web.auth import COOKIE, SESSION_S, Guard, TooMany
+from planetwire.web.openapi import answers
 
 
 class SignIn(BaseModel):
@@ -17,37 +20,69 @@ class SignIn(BaseModel):
     token: str | None = Field(None, max_length=200)
 
 
-def router(guard: Guard, *, halves: list[str], simulated: bool, version: str) -> APIRouter:
+def router(guard: Guard, notes: Notes, *, halves: list[str], simulated: bool, version: str) -> APIRouter:
     """Routes under /api/v1/session."""
     routes = APIRouter(prefix="/api/v1/session", tags=["session"])
 
     @routes.get("")
     async def show(request: Request) -> dict[str, object]:
-        """Whether this browser is signed in, and what runs here."""
-        signed_in = guard.session_valid(request.cookies.get(COOKIE)) or guard.bearer_is(
-            request.headers.get("authorization"), guard.admin_token
-        )
-        return {"signed_in": signed_in, "simulated": simulated, "halves": halves, "version": version}
+        """Whether this browser is signed in, as whom and with which role, and what runs here."""
+        actor = await _known(guard, request)
+        return {
+            "signed_in": actor is not None,
+            "who": actor and actor.who,
+            "role": actor and actor.role,
+            "simulated": simulated,
+            "halves": halves,
+            "version": version,
+        }
 
-    @routes.post("", status_code=204)
+    @routes.post("", status_code=204, responses=answers(401, 429))
     async def sign_in(body: SignIn, request: Request) -> Response:
         """Exchange a code or token for a cookie."""
         if (body.code is None) == (body.token is None):
             raise InputError("give either code or token")
-        address = request.client.host if request.client else ""
-        cookie = await guard.sign_in(code=body.code, token=body.token, address=address)
+        address = guard.caller(request).address
+        try:
+            cookie = await guard.sign_in(code=body.code, token=body.token, address=address)
+        except InputError as error:
+            await notes.refused(address, error.code)
+            raise
+        actor = await guard.holder_of(cookie, address)
+        if actor is not None:
+            await notes.note(actor, "session.opened", proof="code" if body.code is not None else "token")
         response = Response(status_code=204)
-        secure = request.url.scheme == "https"
+        secure = request.scope["scheme"] == "https"
         response.set_cookie(
             COOKIE, cookie, max_age=SESSION_S, httponly=True, samesite="strict", secure=secure, path="/"
         )
         return response
 
     @routes.delete("", status_code=204)
-    async def sign_out() -> Response:
-        """Forget the cookie."""
+    async def sign_out(request: Request, all: bool = False) -> Response:
+        """End this session; with `all` every session of everybody, which needs the role admin."""
+        cookie = request.cookies.get(COOKIE)
+        if all:
+            actor: Actor | None = await guard.admin(request)
+            await guard.sessions.end_all()
+        else:
+            actor = await guard.holder_of(cookie, guard.caller(request).address)
+            await guard.sign_out(cookie)
+        if actor is not None:
+            details = {"sessions": "all"} if all else {}
+            await notes.note(actor, "session.ended", source=None, **details)
         response = Response(status_code=204)
         response.delete_cookie(COOKIE, path="/")
         return response
 
     return routes
+
+
+async def _known(guard: Guard, request: Request) -> Actor | None:
+    """None also for wrong credentials, and while nobody can tell whose they are."""
+    try:
+        return await guard.known(guard.caller(request))
+    except TooMany:
+        raise
+    except (InputError, BackendError):
+        return None

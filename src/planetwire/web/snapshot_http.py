@@ -6,13 +6,16 @@ import asyncio
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from fastapi import Request, Response
 
 from planetwire.model import Cursor
 from planetwire.web.encodings import Encoding, compress, negotiate
+from planetwire.web.openapi import answers
 
 MEDIA_TYPE = "application/json"
+RESPONSES: dict[int | str, dict[str, Any]] = {304: {"description": "The client has exactly this"}, **answers(406)}
 
 
 def digest(body: bytes) -> str:

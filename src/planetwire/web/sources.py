@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import orjson
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import APIRouter, Depends, Path, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from planetwire.errors import InputError
-from planetwire.model import Json
+from planetwire.errors import InputError, NotFound
+from planetwire.model import Actor, Json
 from planetwire.ports import SourceStore
 from planetwire.web.auth import Guard
+from planetwire.web.clearing import RowsOf, rows_record
+from planetwire.web.job_record import for_strangers
 
 TEXT_MAX = 1_000  # what is longer is not even looked at
 
-Pause: TypeAlias = Callable[[str, bool], Awaitable[None]]
+Pause: TypeAlias = Callable[[Actor, str, bool], Awaitable[None]]
 
 
 class SourceChange(BaseModel):
@@ -42,32 +44,47 @@ def router(
     guard: Guard,
     *,
     pause: Pause | None = None,
+    rows_of: RowsOf | None = None,
     runs: Callable[[], Sequence[Json]] = no_runs,
     canonical: Callable[[str], str] = str,
 ) -> APIRouter:
     """`sources`, `pause`: None without the Earth half. `runs`: records of the feeds that the ledger does not run.
 
-    `pause` holds the write jobs of a source back, or lets them go on.
+    `pause` holds the write jobs of a source back, or lets them go on. `rows_of` counts what clearing it would delete.
     """
     routes = APIRouter(prefix="/api/v1/sources", tags=["sources"])
+    asked: Any = Depends(guard.operator)
 
     @routes.get("", dependencies=[Depends(guard.reader)])
-    async def listing() -> Response:
+    async def listing(request: Request) -> Response:
         """Every source in name order."""
         known = await sources.list() if sources is not None else ()
         items = sorted([*known, *runs()], key=lambda record: str(record.get("source")))
+        if not await guard.sees_errors(guard.caller(request)):
+            items = [for_strangers(record) for record in items]
         return _json({"items": items, "next_cursor": None})
 
-    @routes.patch("/{source}", dependencies=[Depends(guard.operator)])
-    async def change(source: Annotated[str, Path(max_length=100)], wish: SourceChange) -> Response:
+    @routes.get("/{source}/rows", dependencies=[Depends(guard.operator)])
+    async def rows(source: Annotated[str, Path(max_length=100, pattern=r"^[^\x00]+$")]) -> Response:
+        """How many rows `clear_data` of exactly this name would delete: facts, and what was made from them."""
+        if rows_of is None:
+            raise NotFound(f"{source} has no rows in the ledger's database")
+        return _json(rows_record(source, await rows_of(source)))
+
+    @routes.patch("/{source}")
+    async def change(
+        source: Annotated[str, Path(max_length=100)],
+        wish: SourceChange,
+        by: Actor = asked,
+    ) -> Response:
         """Switch a source on or off, pause it, or set when it runs. 400 below the provider's floor."""
         if sources is None or pause is None or any(record.get("source") == source for record in runs()):
             raise InputError(f"{source} is set by PLANETWIRE_FEEDS__{source.upper()}__…", code="not_changeable")
         name, wanted = canonical(source), wish.model_dump(exclude_unset=True)
         paused = wanted.pop("paused", None)
-        record = await sources.change(name, wanted)
+        record = await sources.change(name, wanted, by)
         if paused is not None:
-            await pause(name, paused)
+            await pause(by, name, paused)
             record["paused"] = paused
         return _json(record)
 

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
-
-from starlette.requests import cookie_parser
 
 from planetwire.log import get_logger
 from planetwire.model import Cursor, ResyncReason
 from planetwire.ports import Clock, LiveStream
 from planetwire.settings import StreamSettings
 from planetwire.web import frames
-from planetwire.web.auth import COOKIE, Guard
-from planetwire.web.limits import ConnectionLimits, Slot, client_address
+from planetwire.web.auth import Guard
+from planetwire.web.limits import ConnectionLimits, Slot
 from planetwire.web.sse_query import SseQuery, parse_query
 
 log = get_logger()
@@ -150,9 +148,11 @@ class SseEndpoint:
 
     async def admit(self, query_string: bytes, headers: Headers, peer: str | None) -> Opening:
         """Check access, parse, take a slot, find the start. Raises InputError, BackendError; then no slot is held."""
-        self._guard.check_read(_header(headers, b"authorization"), _cookie(headers))
+        caller = self._guard.caller_of(headers, peer)
+        await self._guard.check_read(caller)
         query = parse_query(query_string, headers, self._resolve_city)
-        slot = self._limits.take(client_address(peer, headers))
+        await self._guard.check_opening(caller.address)
+        slot = self._limits.take(caller.address)
         try:
             start = await self.hub.locate(query.topics, query.since, query.limit)
         except BaseException:  # the client may also have gone meanwhile: cancelled
@@ -193,12 +193,3 @@ class SseEndpoint:
         for stream in list(self.streams):
             if not stream.closed:
                 stream.finish()
-
-
-def _header(headers: Iterable[tuple[bytes, bytes]], wanted: bytes) -> str | None:
-    return next((value.decode("latin-1") for name, value in headers if name == wanted), None)
-
-
-def _cookie(headers: Headers) -> str | None:
-    text = _header(headers, b"cookie")
-    return cookie_parser(text).get(COOKIE) if text else None

@@ -17,9 +17,12 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from planetwire.errors import PlanetwireError
 from planetwire.log import get_logger
+from planetwire.web.front import Front
 from planetwire.web.ingest import IngestEndpoint
 from planetwire.web.problems import of_error, problem
-from planetwire.web.push_protocol import Headers, PushProtocol
+from planetwire.web.push_protocol import PushProtocol
+from planetwire.web.security import Headers
+from planetwire.web.socket_protocol import CLOSED_KEY
 from planetwire.web.sse import HEADERS, PATH, SseEndpoint, SseStream
 
 log = get_logger()
@@ -89,20 +92,19 @@ class EventsProtocol(PushProtocol):
 
     # --- request
 
-    def on_headers_complete(self) -> None:
+    def take_request(self) -> None:
         """Take the connection if it asks for the stream."""
         idle = self.cycle is None or self.cycle.response_complete
         path = self.url.partition(b"?")[0]
         wanted = self.endpoint is not None and path == _PATH and self.parser.get_method() == b"GET"
         if idle and wanted and not self.parser.should_upgrade():
             self._take()
-        elif not self._taken:
-            super().on_headers_complete()
+        else:
+            super().take_request()
 
     def _take(self) -> None:
-        if self._taken:
-            return
-        self._taken = True
+        self._taken = self._deaf = True
+        self.front.wait(self, None)
         self.scope["method"] = "GET"
         self.scope["path"], self.scope["query_string"] = PATH, self.url.partition(b"?")[2]
         # A copy: of what the client sends after it, lines may still be added to what only this request should say.
@@ -110,25 +112,14 @@ class EventsProtocol(PushProtocol):
         self.tasks.add(self._task)
         self._task.add_done_callback(self.tasks.discard)
 
-    def on_message_begin(self) -> None:
-        """Ignored once a stream."""
-        if not self._taken:
-            super().on_message_begin()
-
-    def on_body(self, body: bytes) -> None:
-        """Ignored once a stream."""
-        if not self._taken:
-            super().on_body(body)
-
-    def on_message_complete(self) -> None:
-        """Ignored once a stream."""
-        if not self._taken:
-            super().on_message_complete()
-
-    def data_received(self, data: bytes) -> None:
-        """Ignored once a stream."""
-        if not self._taken:
-            super().data_received(data)
+    def _may_still_refuse(self) -> bool:
+        """Also what came with a request for the stream and is no HTTP, while the stream has not begun."""
+        if self._taken and self._stream is None and self._task is not None:
+            self._task.cancel()
+            self._task = None
+            self._taken = False
+            return True
+        return super()._may_still_refuse()
 
     # --- answer
 
@@ -150,9 +141,10 @@ class EventsProtocol(PushProtocol):
             self.transport.close()
             return
         tune(self.transport, self.sndbuf_bytes)
-        self.transport.set_write_buffer_limits(high=0)  # who is live has nothing in the buffer: see `send`
-        self._write_head(200, HEADERS)
         self._borrowed = borrow(self.transport)
+        # Who is live has nothing in the buffer: see `send`. TLS calls a buffer full that holds as much as it may.
+        self.transport.set_write_buffer_limits(high=0 if self._borrowed is not None else 1)
+        self._write_head(200, HEADERS)
         if self._borrowed is not None:
             self.send = self._borrowed.send  # type: ignore[method-assign]  # the hub calls the kernel, and nothing else
         self._forget_request()
@@ -249,12 +241,13 @@ class EventsProtocol(PushProtocol):
         """Give the socket the same bounds, and the endpoint a way to reset it."""
         tune(self.transport, self.sndbuf_bytes)
         transport = self.transport
-        self.app_state = {**self.app_state, CUT_KEY: lambda: reset(transport)}
+        self.app_state = {**self.app_state, CUT_KEY: lambda: reset(transport), CLOSED_KEY: self.front.gone}
         super().handle_websocket_upgrade()
 
 
 def make_protocol(
-    endpoint: SseEndpoint | None, pushed: IngestEndpoint | None = None, **options: Any
+    endpoint: SseEndpoint | None, pushed: IngestEndpoint | None = None, front: Front | None = None, **options: Any
 ) -> type[HttpToolsProtocol]:
     """The class for `uvicorn.Config(http=…)`. Option: `sndbuf_bytes`."""
-    return type("PlanetwireProtocol", (EventsProtocol,), {"endpoint": endpoint, "pushed": pushed, **options})
+    given = {"endpoint": endpoint, "pushed": pushed, "front": front or Front(), **options}
+    return type("PlanetwireProtocol", (EventsProtocol,), given)

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 
 from planetwire.errors import InputError
 from planetwire.model import parse_cursor
+from planetwire.web.legible import check_text
 
 CITIES_MAX = 50
 REPLAY_DEFAULT = 500
@@ -37,7 +38,10 @@ class SseQuery:
 def parse_query(
     query_string: bytes, headers: Iterable[tuple[bytes, bytes]], resolve_city: Callable[[str], str | None]
 ) -> SseQuery:
-    """Raises InputError: `no_cities`, `unknown_cities`, `too_many_cities`, `bad_cursor`, `bad_replay_limit`."""
+    """Raises InputError: `bad_characters`, `no_cities`, `unknown_cities`, `too_many_cities`, `bad_cursor`,
+    `bad_replay_limit`.
+    """
+    check_text("query", query_string)
     try:
         fields = parse_qs(query_string.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=FIELDS_MAX)
     except ValueError:

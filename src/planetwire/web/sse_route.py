@@ -9,8 +9,10 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from planetwire.errors import PlanetwireError
+from planetwire.web.openapi import answers
 from planetwire.web.outgoing import Outgoing
 from planetwire.web.problems import of_error
+from planetwire.web.proxies import peer_of
 from planetwire.web.sse import HEADERS, PATH, Opening, SseEndpoint
 
 
@@ -57,15 +59,14 @@ class EventStreamResponse(Response):
 
     media_type = "text/event-stream"
 
-    def __init__(self, endpoint: SseEndpoint) -> None:
-        super().__init__()
+    def __init__(self, endpoint: SseEndpoint, status_code: int = 200) -> None:
+        super().__init__(status_code=status_code)
         self._endpoint = endpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the stream until either side ends it."""
-        peer = scope["client"][0] if scope.get("client") else None
         try:
-            opening = await self._endpoint.admit(scope["query_string"], scope["headers"], peer)
+            opening = await self._endpoint.admit(scope["query_string"], scope["headers"], peer_of(scope))
         except PlanetwireError as error:
             await of_error(error, PATH)(scope, receive, send)
             return
@@ -98,7 +99,7 @@ def router(endpoint: SseEndpoint) -> APIRouter:
     """The route; access is checked by the endpoint, as for the protocol class."""
     routes = APIRouter(tags=["terminal"])
 
-    @routes.get(PATH, response_class=EventStreamResponse)
+    @routes.get(PATH, response_class=EventStreamResponse, responses=answers(503))
     async def events(
         request: Request,
         cities: str = "",

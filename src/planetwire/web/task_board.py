@@ -7,19 +7,22 @@ rows a second, and a row only when it changed.
 from __future__ import annotations
 
 import asyncio
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from planetwire.log import get_logger
-from planetwire.model import JobStatus
+from planetwire.model import JobStatus, Json
 from planetwire.ports import Clock, JobBoard, Wakeup
 from planetwire.web.frames import ws_row
-from planetwire.web.job_record import job_record
+from planetwire.web.job_record import for_strangers, job_record
 
 log = get_logger()
 
 BUSY_S = 0.25  # between two looks while a job runs, and at least between any two
 IDLE_S = 1.0  # between two looks without a wake-up while none runs
 READ_TIMEOUT_S = 5.0
+
+Frames: TypeAlias = tuple[bytes, bytes]
+"""A row for those who are shown the texts of errors, and for strangers."""
 
 _BUSY = frozenset({JobStatus.RUNNING, JobStatus.CANCELLING})
 
@@ -39,8 +42,9 @@ class TaskBoard:
         self._clock = clock
         self._wakeup = wakeup
         self._watchers: dict[RowWatcher, bool] = {}  # True: has the whole active set already
+        self._strangers: set[RowWatcher] = set()  # who is not shown the texts of errors
         self._nudge = asyncio.Event()
-        self._shown: dict[int, bytes] = {}
+        self._shown: dict[int, Frames] = {}
         self._failing = False
 
     @property
@@ -48,14 +52,17 @@ class TaskBoard:
         """How many watch now."""
         return len(self._watchers)
 
-    def attach(self, watcher: RowWatcher) -> None:
+    def attach(self, watcher: RowWatcher, *, sees_errors: bool = True) -> None:
         """The watcher is given the whole active set at the next look, then what changes."""
         self._watchers[watcher] = False
+        if not sees_errors:
+            self._strangers.add(watcher)
         self._nudge.set()
 
     def detach(self, watcher: RowWatcher) -> None:
         """Idempotent."""
         self._watchers.pop(watcher, None)
+        self._strangers.discard(watcher)
 
     async def run(self) -> None:
         """Look and tell, until cancelled."""
@@ -80,15 +87,16 @@ class TaskBoard:
             self._failing = True
             return False
         self._failing = False
-        self._tell({job.id: ws_row(job_record(job)) for job in jobs})
+        self._tell({job.id: _frames(job_record(job)) for job in jobs})
         return any(job.status in _BUSY for job in jobs)
 
-    def _tell(self, rows: dict[int, bytes]) -> None:
-        changed = {job_id: frame for job_id, frame in rows.items() if self._shown.get(job_id) != frame}
+    def _tell(self, rows: dict[int, Frames]) -> None:
+        changed = {job_id: frames for job_id, frames in rows.items() if self._shown.get(job_id) != frames}
         self._shown = rows
         for watcher, has_all in list(self._watchers.items()):
-            for job_id, frame in (changed if has_all else rows).items():
-                watcher.offer(job_id, frame)
+            which = 1 if watcher in self._strangers else 0
+            for job_id, frames in (changed if has_all else rows).items():
+                watcher.offer(job_id, frames[which])
             if watcher in self._watchers:
                 self._watchers[watcher] = True
 
@@ -115,3 +123,8 @@ class TaskBoard:
         except Exception as error:  # a wake-up is a hint; without it the clock suffices
             log.debug("web.task_wakeup.failed", error=repr(error))
             await asyncio.sleep(seconds)
+
+
+def _frames(record: Json) -> Frames:
+    shown, hidden = ws_row(record), for_strangers(record)
+    return shown, shown if hidden == record else ws_row(hidden)

@@ -22,7 +22,7 @@ from planetwire.ports import Clock, EventLog, ObservationStore
 from planetwire.web import terminal_snapshot as snapshot
 from planetwire.web.auth import Guard
 from planetwire.web.encodings import ENCODINGS, Encoding, compress
-from planetwire.web.snapshot_http import Encoded, answer, asked_encoding, digest
+from planetwire.web.snapshot_http import RESPONSES, Encoded, answer, asked_encoding, digest
 from planetwire.web.terminal_bodies import TerminalBodies
 
 BATCH_CITIES_MAX = 24
@@ -144,28 +144,28 @@ def router(
     terminal = Terminal(store, log, clock, generation)
     registry = _registry()
 
-    @routes.get("/api/scan/terminal")
+    @routes.get("/api/scan/terminal", responses=RESPONSES)
     async def scan(request: Request) -> Response:
         """All cities with their current reading and the high of their local day."""
         return await _answer(request, terminal.scan)
 
-    @routes.get("/api/city/{name}/detail")
+    @routes.get("/api/city/{name}/detail", responses=RESPONSES)
     async def detail(request: Request, name: str) -> Response:
         """One city's curves of the local day so far, 24 hours at least."""
         return await _answer(request, partial(terminal.detail, find_city(name)))
 
-    @routes.get("/api/city/{name}/summary")
+    @routes.get("/api/city/{name}/summary", responses=RESPONSES)
     async def summary(request: Request, name: str) -> Response:
         """One city's current reading."""
         return await _answer(request, partial(terminal.summary, find_city(name)))
 
-    @routes.get("/api/cities")
+    @routes.get("/api/cities", responses=RESPONSES)
     async def cities(request: Request) -> Response:
         """The registry in rank order."""
         encoding = asked_encoding(request)
         return answer(request, registry[encoding], encoding)
 
-    @routes.get("/api/cities/detail-batch")
+    @routes.get("/api/cities/detail-batch", responses=RESPONSES)
     async def detail_batch(request: Request, cities: str = Query(""), limit: int = Query(BATCH_CITIES_MAX)) -> Response:
         """Details of up to 24 cities; one that fails is listed in `errors`."""
         return await _answer(request, partial(terminal.batch, batch_names(cities, limit)))

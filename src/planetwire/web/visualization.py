@@ -8,9 +8,10 @@ from fastapi import APIRouter, Depends, Request, Response
 from planetwire.errors import InputError
 from planetwire.web.auth import Guard
 from planetwire.web.layer_snapshots import LayerSnapshots
-from planetwire.web.snapshot_http import MEDIA_TYPE, answer, asked_encoding
+from planetwire.web.snapshot_http import MEDIA_TYPE, RESPONSES, answer, asked_encoding
 
 LIMIT_MAX = 10_000_000
+DIGITS_MAX = 12
 _LIMIT_DOC = {
     "name": "limit",
     "in": "query",
@@ -32,6 +33,7 @@ def router(snapshots: LayerSnapshots, guard: Guard) -> APIRouter:
     @routes.get(
         "/api/v1/visualization/{layer}",
         summary="All features of a layer and the cursor they correspond to",
+        responses=RESPONSES,
         openapi_extra={"parameters": [_LIMIT_DOC]},
     )
     async def visualization(layer: str, request: Request) -> Response:
@@ -45,6 +47,6 @@ def router(snapshots: LayerSnapshots, guard: Guard) -> APIRouter:
 def _limit(text: str | None) -> int | None:
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit() and 0 < int(text[:12]) <= LIMIT_MAX):
+    if not (len(text) <= DIGITS_MAX and text.isascii() and text.isdigit() and 0 < int(text) <= LIMIT_MAX):
         raise InputError(f"limit is a whole number from 1 to {LIMIT_MAX}, not {text[:40]!r}", code="bad_limit")
     return int(text)

@@ -11,9 +11,10 @@ from planetwire.errors import Forbidden, PlanetwireError
 from planetwire.log import get_logger
 from planetwire.ports import Clock, LiveStream
 from planetwire.settings import StreamSettings
-from planetwire.web.auth import COOKIE, Guard, same_origin
-from planetwire.web.limits import ConnectionLimits, Slot, client_address
+from planetwire.web.auth import Guard, same_origin
+from planetwire.web.limits import ConnectionLimits, Slot
 from planetwire.web.problems import of_error
+from planetwire.web.proxies import peer_of
 from planetwire.web.sse_protocol import CUT_KEY
 from planetwire.web.task_board import TaskBoard
 from planetwire.web.ws_session import TOPICS, WsSession
@@ -51,13 +52,14 @@ class SocketEndpoint:
     async def serve(self, socket: WebSocket) -> None:
         """One socket from handshake to end. Refusals are HTTP answers before the upgrade."""
         try:
-            slot = await self._admit(socket)
+            slot, sees_errors = await self._admit(socket)
         except PlanetwireError as error:
             await _deny(socket, of_error(error, PATH))
             return
         try:
             await socket.accept()
-            session = WsSession(socket, self._hub, self._board, self._clock, getattr(socket.state, CUT_KEY, None))
+            cut = getattr(socket.state, CUT_KEY, None)
+            session = WsSession(socket, self._hub, self._board, self._clock, cut, sees_errors=sees_errors)
             self.sessions.add(session)
             try:
                 await session.run()
@@ -66,19 +68,22 @@ class SocketEndpoint:
         finally:
             slot.release()
 
-    async def _admit(self, socket: WebSocket) -> Slot:
+    async def _admit(self, socket: WebSocket) -> tuple[Slot, bool]:
         headers = socket.headers
         origin = headers.get("origin")
         if origin is not None and not same_origin(origin, headers.get("host")):
             raise Forbidden("the request comes from another site", code="wrong_origin")
-        self._guard.check_read(headers.get("authorization"), socket.cookies.get(COOKIE))
-        slot = self._limits.take(client_address(socket.client.host if socket.client else None, headers.raw))
+        caller = self._guard.caller_of(headers.raw, peer_of(socket.scope))
+        await self._guard.check_read(caller)
+        sees_errors = await self._guard.sees_errors(caller)
+        await self._guard.check_opening(caller.address)
+        slot = self._limits.take(caller.address)
         try:
             await self._hub.locate(TOPICS, None, 1)  # so that `heads` is known, or the client is told to come later
         except BaseException:
             slot.release()
             raise
-        return slot
+        return slot, sees_errors
 
     async def run(self) -> None:
         """Heartbeats on the wall clock and the slow-reader rule, until cancelled."""

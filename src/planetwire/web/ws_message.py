@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from planetwire.errors import InputError
 from planetwire.model import parse_cursor
 from planetwire.web.frames import DATASOURCE_TASKS, EARTH_UPDATES
+from planetwire.web.json_input import parse_json
 
 MESSAGE_BYTES = 4096
 CHANNELS_MAX = 16  # named in one message
@@ -29,13 +28,13 @@ class WsMessage:
 
 
 def parse_message(text: str | bytes | None) -> WsMessage:
-    """Raises InputError: `bad_message`, `too_large`, `unknown_channel`, `bad_cursor`. Unknown keys are ignored."""
+    """Raises InputError: `bad_message`, `too_deep`, `too_large`, `unknown_channel`, `bad_cursor`.
+
+    Unknown keys are ignored.
+    """
     if text is None or len(text) > MESSAGE_BYTES:
         raise InputError(f"a message is text of at most {MESSAGE_BYTES} bytes", code="too_large")
-    try:
-        raw = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        raise InputError("not JSON", code="bad_message") from None
+    raw = parse_json(text, code="bad_message")
     if not isinstance(raw, dict) or not _KEYS & raw.keys():
         raise InputError("expected subscribe, unsubscribe or ping", code="bad_message")
     return WsMessage(

@@ -35,13 +35,21 @@ class WsSession:
     """The hub's FrameSink and the board's RowWatcher for one socket."""
 
     def __init__(
-        self, socket: WebSocket, hub: LiveStream, board: TaskBoard, clock: Clock, cut: Callable[[], None] | None
+        self,
+        socket: WebSocket,
+        hub: LiveStream,
+        board: TaskBoard,
+        clock: Clock,
+        cut: Callable[[], None] | None,
+        *,
+        sees_errors: bool = True,
     ) -> None:
         self._socket = socket
         self._hub = hub
         self._board = board
         self._clock = clock
         self._cut = cut
+        self._sees_errors = sees_errors
         self._outgoing = Outgoing()
         self._rows: dict[int, bytes] = {}
         self._watching = False
@@ -161,7 +169,7 @@ class WsSession:
             self.subscription = self._hub.join(TOPICS, start, self)
         if DATASOURCE_TASKS in message.subscribe:
             self._watching = True
-            self._board.attach(self)
+            self._board.attach(self, sees_errors=self._sees_errors)
         followed = {EARTH_UPDATES: self.subscription is not None, DATASOURCE_TASKS: self._watching}
         channels = [name for name, yes in followed.items() if yes]
         self._say({"type": "subscribed", "channels": channels, "heads": dict(self._hub.heads(TOPICS))})

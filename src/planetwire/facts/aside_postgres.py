@@ -1,0 +1,53 @@
+"""A fact that the database refuses is put aside and told; the others of its batch are written."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import asyncpg
+
+from planetwire.log import get_logger
+from planetwire.model import Fact
+from planetwire.postgres import Connection
+
+log = get_logger()
+T = TypeVar("T")
+
+# What a value can be at fault for; trouble with the server is none of it and travels on.
+DATA_FAULTS = (
+    asyncpg.DataError,
+    asyncpg.IntegrityConstraintViolationError,
+    asyncpg.ProgramLimitExceededError,
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+async def each_that_can(
+    connection: Connection,
+    source: str,
+    facts: Sequence[Fact],
+    put: Callable[[Sequence[Fact]], Awaitable[T]],
+    *,
+    doing: str,
+) -> list[T]:
+    """What `put` gave for all facts, or for each half if one of them is at fault, down to that one alone."""
+    try:
+        async with connection.transaction():
+            return [await put(facts)]
+    except DATA_FAULTS as error:
+        if len(facts) == 1:
+            key = facts[0].external_key[:100]
+            log.warning("facts.fact.refused", source=source, key=key, doing=doing, error=repr(error)[:500])
+            return []
+    middle = len(facts) // 2
+    return [
+        result
+        for half in (facts[:middle], facts[middle:])
+        for result in await each_that_can(connection, source, half, put, doing=doing)
+    ]

@@ -1,0 +1,96 @@
+"""What a worker tells of its jobs: lines that go to a job log now and then, bounded in number, length and content.
+
+Telling never waits and never fails: a job must not care whether anybody listens.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Callable
+from typing import TypeAlias
+
+from planetwire.jobs.ends_postgres import HOPELESS
+from planetwire.jobs.running import Outcome
+from planetwire.log import get_logger
+from planetwire.model import Job, JobLine
+from planetwire.ports import Clock, JobLog
+
+log = get_logger()
+
+LINE_MAX = 500
+LINES_MAX = 200  # of one job; older ones go
+JOBS_MAX = 500  # with lines that were not written yet; the oldest job's go first
+FLUSH_S = 0.5
+REST_S = 10.0  # after a failure
+
+# What a feed or a driver may have put into an error's text.
+_USER_INFO = re.compile(r"(?<=://)[^/@\s]*@")
+_NAME = r"\b([\w-]*(?:token|key|secret|password|passwd|authorization)[\w-]*)"
+_SECRET = re.compile(_NAME + r"""(["']?\s*[=:]\s*["']?)(?:bearer\s+)?[^\s&,;)"']+""", re.IGNORECASE)
+_LOOKED_AT = 4 * LINE_MAX  # whatever else there is is not even read
+
+Tell: TypeAlias = Callable[[int, str, str], None]  # job, event, text
+
+
+def silent(task_id: int, event: str, text: str) -> None:
+    """Tells nobody."""
+
+
+def line_text(text: str) -> str:
+    """On one line, at most 500 characters, without control characters, user info of addresses and secrets by name."""
+    shown = " ".join("".join(c if c.isprintable() else " " for c in text[:_LOOKED_AT]).split())
+    shown = _SECRET.sub(r"\1\2***", _USER_INFO.sub("***@", shown))
+    return shown if len(shown) <= LINE_MAX else shown[: LINE_MAX - 1] + "…"
+
+
+def end_line(job: Job, status: str, outcome: Outcome) -> tuple[str, str]:
+    """Event and text of the last line of a run."""
+    if outcome.error is not None:
+        code, text = outcome.error
+        left = job.max_attempts - job.attempts
+        again = f"; {left} more attempt{'' if left == 1 else 's'} left" if left > 0 and code not in HOPELESS else ""
+        after = f", not before {outcome.retry_after_s:g} s from now" if again and outcome.retry_after_s else ""
+        return status, f"[{code}] {text}{again}{after}"
+    if status == "released":
+        return status, "given back to the queue: this worker ends"
+    if status == "lost":
+        return status, "another worker took the job over, or it was ended by the ledger"
+    return status, outcome.message or ""
+
+
+class Telling:
+    """Collects what is told and writes it to the log twice a second; `tell` may be called from the loop alone."""
+
+    def __init__(self, job_log: JobLog, clock: Clock) -> None:
+        self._log = job_log
+        self._clock = clock
+        self._untold: dict[int, deque[JobLine]] = {}
+
+    def tell(self, task_id: int, event: str, text: str) -> None:
+        """One more line."""
+        lines = self._untold.get(task_id)
+        if lines is None:
+            if len(self._untold) >= JOBS_MAX:
+                self._untold.pop(next(iter(self._untold)))
+            lines = self._untold[task_id] = deque(maxlen=LINES_MAX)
+        lines.append(JobLine(self._clock.now(), event, line_text(text)))
+
+    async def run(self) -> None:
+        """Write, until cancelled. Lines that could not be written are lost."""
+        failing = False
+        while True:
+            await self._clock.sleep(REST_S if failing else FLUSH_S)
+            try:
+                await self.flush()
+                failing = False
+            except Exception as error:  # whatever it is: lines may be lost, and no job is ended because of them
+                if not failing:
+                    log.warning("data_job.log.failed", error=repr(error))
+                failing = True
+
+    async def flush(self) -> None:
+        """Write what was told so far. Raises BackendError."""
+        told, self._untold = self._untold, {}
+        if told:
+            await self._log.append({task_id: list(lines) for task_id, lines in told.items()})

@@ -1,0 +1,29 @@
+"""What a clear would delete, told before it is meant: no clear is repeated unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from planetwire.errors import ConfirmNeeded
+from planetwire.model import Job, Json, TaskType
+
+FACT_TABLE = "collected_data"
+
+RowsOf: TypeAlias = Callable[[str], Awaitable[Mapping[str, int]]]  # a source's rows by table, facts first
+
+
+def rows_record(source: str, rows: Mapping[str, int]) -> Json:
+    """`facts`, `derived` by table, and all `rows` together."""
+    facts = rows.get(FACT_TABLE, 0)
+    derived = {table: count for table, count in rows.items() if table != FACT_TABLE}
+    return {"source": source, "rows": facts + sum(derived.values()), "facts": facts, "derived": derived}
+
+
+async def confirm_clear(job: Job, rows_of: RowsOf) -> None:
+    """Raises ConfirmNeeded for the work of a clear that could be tried again."""
+    if job.task_type is not TaskType.CLEAR_DATA or not job.status.is_final:
+        return
+    told = rows_record(job.source or "", await rows_of(job.source or ""))
+    deletes = f"this deletes {told['facts']:,} records of {job.source} and all that was made from them"
+    raise ConfirmNeeded(f'{deletes}; send {{"confirm": true}} if that is meant', told)

@@ -1,0 +1,115 @@
+"""The description of the API, from the routes themselves: who may ask, and every answer that may come.
+
+FastAPI writes down parameters and bodies. It knows neither our problem documents nor who may do what, so both are
+added here, for all routes alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute, iter_route_contexts
+
+from planetwire.model import Json
+from planetwire.web.auth import COOKIE
+from planetwire.web.problems import MEDIA_TYPE
+
+PATH = "/api/openapi.json"
+ABOUT = (
+    "Snapshots, jobs, sources and readings of one Planetwire. Errors are `application/problem+json` with a stable "
+    "`code`. Live changes come by `GET /api/events` (server-sent events) and the WebSocket `/ws`."
+)
+PROBLEM: Json = {
+    "title": "Problem",
+    "type": "object",
+    "required": ["type", "status", "code", "title", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "status": {"type": "integer"},
+        "code": {"type": "string", "description": "stable, for programs"},
+        "title": {"type": "string"},
+        "detail": {"type": "string", "description": "for people"},
+    },
+}
+SCHEMES: Json = {
+    "bearer": {"type": "http", "scheme": "bearer", "description": "the admin token, or that of the route's right"},
+    "session": {"type": "apiKey", "in": "cookie", "name": COOKIE, "description": "from `POST /api/v1/session`"},
+}
+SIGNED_IN: list[Json] = [{"bearer": []}, {"session": []}]
+ANYBODY: Json = {}
+WHY = {
+    400: "What was sent cannot be accepted",
+    401: "No credentials, or wrong ones",
+    403: "Not allowed, or asked from another site",
+    404: "No such thing",
+    406: "Accept-Encoding refuses every coding there is",
+    409: "The present state forbids it",
+    413: "The body is larger than the route allows",
+    429: "Too many wrong credentials from this address",
+    503: "A store of ours does not answer; try again later",
+}
+
+
+def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Problem documents that a route may give beside the common ones, for its `responses`."""
+    return {status: problem(status) for status in statuses}
+
+
+def problem(status: int) -> Json:
+    """One of them."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {"description": WHY[status], "content": content}
+
+
+def describe(app: FastAPI, *, public_reads: bool, public_diagnostics: bool = True) -> Json:
+    """The document, OpenAPI 3.1."""
+    document: Json = get_openapi(title=app.title, version=app.version, description=ABOUT, routes=app.routes)
+    components = document.setdefault("components", {})
+    schemas = components.setdefault("schemas", {})
+    for unused in ("HTTPValidationError", "ValidationError"):
+        schemas.pop(unused, None)
+    schemas["Problem"] = PROBLEM
+    components["securitySchemes"] = SCHEMES
+    for path, method, rights in _rights(app):
+        operation = document["paths"][path][method]
+        _complete(operation, path, rights, public_reads=public_reads, public_diagnostics=public_diagnostics)
+    return document
+
+
+def _rights(app: FastAPI) -> Iterator[tuple[str, str, set[str]]]:
+    """Of each operation the names of what its guard asks."""
+    for route in iter_route_contexts(app.routes):
+        if isinstance(route.original_route, APIRoute) and route.include_in_schema:
+            for method in route.methods or ():
+                yield str(route.path_format), method.lower(), set(_calls(route.dependant))
+
+
+def _calls(dependant: Any) -> Iterator[str]:
+    for inner in dependant.dependencies:
+        yield getattr(inner.call, "__name__", "")
+        yield from _calls(inner)
+
+
+def _complete(operation: Json, path: str, rights: set[str], *, public_reads: bool, public_diagnostics: bool) -> None:
+    responses = operation["responses"]
+    responses.pop("422", None)
+    wanted = {400}
+    if "security" in operation or rights & {"viewer", "operator", "admin"}:
+        operation.setdefault("security", SIGNED_IN)
+        wanted |= {401, 403, 429}
+    elif rights & {"reader", "diagnostics"}:
+        is_open = public_reads and (public_diagnostics or "diagnostics" not in rights)
+        operation["security"] = [ANYBODY, *SIGNED_IN] if is_open else SIGNED_IN
+        wanted |= set() if is_open else {401, 403, 429}
+    if "{" in path:
+        wanted.add(404)
+    if "requestBody" in operation:
+        wanted.add(413)
+    if rights or "security" in operation:
+        wanted.add(503)
+    for status in wanted:
+        responses.setdefault(str(status), problem(status))
+    operation["responses"] = dict(sorted(responses.items()))

@@ -1,0 +1,70 @@
+"""A process that runs the real collector, one feed at a time as it is told, and says what came of it and what it cost.
+
+Each line of standard input is `{"source", "url", …}` with settings of the feed; each line of output is the result and
+the greatest resident size, as the kernel counts it, since the line was read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import resource
+import sys
+from pathlib import Path
+from typing import Any
+
+from planetwire.clock import SystemClock
+from planetwire.collect.bodies_file import FileBodyStore
+from planetwire.collect.collector import FeedCollector
+from planetwire.collect.feeds import fact_feeds
+from planetwire.collect.http import PoliteClient
+from planetwire.errors import PlanetwireError
+from planetwire.log import configure_logging
+from planetwire.settings import Settings
+from planetwire.wiring import check_supported
+
+SIZE_MAX = 2 * 1024**3
+
+
+def peak_mib() -> float:
+    """VmHWM."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
+
+
+def forget_peak() -> None:
+    """The kernel counts from the present size again."""
+    Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+
+
+async def collected(folder: Path, source: str, feed: dict[str, Any]) -> dict[str, Any]:
+    """What a collect job would be told."""
+    clock = SystemClock()
+    settings = Settings(data_dir=folder, feeds={source: feed})
+    check_supported(settings)
+    facts, message, rejects = 0, None, 0
+    async with PoliteClient(clock) as client:
+        collector = FeedCollector(fact_feeds(), client, FileBodyStore(folder / "bodies"), clock, settings)
+        try:
+            async for batch in collector.batches(source, None, manual=True):
+                facts, message = facts + len(batch.facts), batch.message
+                rejects += len(batch.rejects)
+        except PlanetwireError as error:
+            sample = getattr(error, "sample", None)
+            return {"code": error.code, "message": error.message, "facts": facts, "sample": sample}
+    return {"code": None, "message": message, "facts": facts, "rejects": rejects}
+
+
+def main() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (SIZE_MAX, SIZE_MAX))  # should a bound be gone, only this ends
+    folder = Path(sys.argv[1])
+    configure_logging("json", "error")
+    for line in sys.stdin:
+        told = json.loads(line)
+        forget_peak()
+        result = asyncio.run(collected(folder, told.pop("source"), told))
+        print(json.dumps(result | {"peak_mib": peak_mib()}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
