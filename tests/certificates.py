@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import ssl
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+from missing import program
 
 
 @dataclass(frozen=True)
@@ -30,11 +28,7 @@ class Made:
 
 def self_signed(folder: Path, name: str = "localhost", *, expired: bool = False, password: str | None = None) -> Made:
     """By the program that operators use. Where there is none, the test is skipped, but not in CI."""
-    program = shutil.which("openssl")
-    if program is None:
-        if os.environ.get("CI"):
-            pytest.fail("no openssl on this machine; in CI that is a failure")
-        pytest.skip("openssl is not installed")
+    openssl = program("openssl")
     made = Made(folder / f"{name}.pem", folder / f"{name}.key")
     lock = ["-passout", f"pass:{password}"] if password else ["-noenc"]
     arguments = [
@@ -42,8 +36,8 @@ def self_signed(folder: Path, name: str = "localhost", *, expired: bool = False,
         *("-days", "1", "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"),
         *(*lock, "-keyout", str(made.key), "-out", str(made.cert)),
     ]
-    subprocess.run([program, *arguments], check=True, capture_output=True, stdin=subprocess.DEVNULL)
+    subprocess.run([openssl, *arguments], check=True, capture_output=True, stdin=subprocess.DEVNULL)
     if expired:
         again = ["x509", "-in", str(made.cert), "-signkey", str(made.key), "-days", "-1", "-out", str(made.cert)]
-        subprocess.run([program, *again], check=True, capture_output=True)
+        subprocess.run([openssl, *again], check=True, capture_output=True)
     return made

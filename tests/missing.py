@@ -16,6 +16,7 @@ PACKAGES = {
     "chromium": "chromium",
     "libfaketime": "faketime",
     "nginx": "nginx-light",
+    "openssl": "openssl",
     "pgbouncer": "pgbouncer",
 }
 
