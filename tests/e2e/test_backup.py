@@ -64,6 +64,7 @@ def test_a_running_installation_is_saved_and_is_itself_again_elsewhere(installat
     first = installation("up", **NO_FEEDS)
     sql(first, FACTS, "insert into paused_sources (source) values ('celestrak_gp')")
     push(first, 20.5)
+    token = planetwire(first.data_dir, "tokens", "add", "wall", "--role", "viewer").stdout.strip()
     before = wait_for(
         lambda: (body := snapshot(first))["count"] == 500 and body, within_s=30, what="five hundred quakes"
     )
@@ -92,6 +93,8 @@ def test_a_running_installation_is_saved_and_is_itself_again_elsewhere(installat
             said = next(line for line in events.iter_lines() if "resync_required" in line)
         assert "epoch_changed" in said
         assert push(second, 22.5)["revision"] == after["revision"]
+        asked = httpx.get(f"{second.url}/api/v1/session", headers={"Authorization": f"Bearer {token}"}).json()
+        assert asked["who"] == "token wall"
         examined = planetwire(elsewhere, "doctor", "--json")
         assert examined.returncode == 0, examined.stdout
     finally:

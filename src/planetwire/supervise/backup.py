@@ -40,7 +40,8 @@ log = get_logger()
 FORMAT = 1
 MANIFEST, DUMP, READINGS = "manifest.json", "database.dump", "observations.db"
 SECRETS = ("admin.token", "ingest.token", "session.key", "changes.bus.secret")
-FOLDERS = ("feeds", "bodies")  # what feeds know of their providers, and the last body of each
+TOKENS = "tokens.json"
+FOLDERS = ("feeds", "bodies", "audit")  # what feeds know, their last bodies, and who did what without a database
 SEED_PREFIX = "POLYWEATHER_"
 EPOCH_CHARS = 12
 DUMP_TIMEOUT_S = 6 * 3600.0
@@ -212,6 +213,8 @@ def _copy_kept(data: DataDir, folder: Path) -> None:
         kept = data.kept_secret(name)
         if kept is not None:
             write_private(folder / name, kept + "\n")
+    if (data.path / TOKENS).exists():
+        write_private(folder / TOKENS, (data.path / TOKENS).read_text(encoding="utf-8"))
     for name in FOLDERS:
         for file in sorted((data.path / name).glob("*")):
             if file.is_file() and not file.name.startswith("."):
@@ -223,8 +226,11 @@ def _bring_kept(data: DataDir, folder: Path) -> None:
     for name in SECRETS:
         if (folder / name).exists():
             write_private(data.path / name, (folder / name).read_text(encoding="ascii"))
+    if (folder / TOKENS).exists():
+        write_private(data.path / TOKENS, (folder / TOKENS).read_text(encoding="utf-8"))
     for name in FOLDERS:
         for file in sorted((folder / name).glob("*")):
+            (data.path / name).mkdir(exist_ok=True, mode=0o700)
             shutil.copy(file, data.path / name / file.name)
 
 
