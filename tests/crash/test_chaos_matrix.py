@@ -18,6 +18,7 @@ import pytest
 
 import chaos
 from cable import Cable
+from ledger_tools import until
 from planetwire.supervise.embedded_postgres import SOCKET_NAME, EmbeddedPostgres
 
 WORKING = "datname = current_database() and application_name like 'planetwire %' and usename = 'planetwire'"
@@ -86,7 +87,11 @@ async def test_jobs_end_once_though_workers_are_killed_again_and_again(folder: P
         for name in "abc":
             stage.crew.hire(name, stage.dsn)
         await stage.at_shares((0.05, 0.15, 0.3, 0.4, 0.55, 0.7, 0.85), kill)
-        assert stage.crew.starts >= 9
+
+        async def started() -> bool:
+            return stage.crew.starts >= 9
+
+        await until(started)
         await _judge(stage)
 
 
