@@ -26,6 +26,7 @@ from planetwire.collect.ingest import normalise
 from planetwire.facts.observations_sqlite import SqliteObservationStore
 from planetwire.log import configure_logging
 from planetwire.model import ObservationPatch
+from planetwire.ports import Limit
 from planetwire.settings import StreamSettings
 from planetwire.settle import settle
 from planetwire.stream.hub import Hub
@@ -34,6 +35,8 @@ from planetwire.web import app as web_app
 from planetwire.web import frames, ingest
 from planetwire.web.auth import Guard
 from planetwire.web.limits import ConnectionLimits
+from planetwire.web.limits_memory import MemoryLimits
+from planetwire.web.server import server_config
 from planetwire.web.sse import SseEndpoint
 from planetwire.web.sse_protocol import make_protocol
 
@@ -100,15 +103,14 @@ async def serve(port: int, publish_port: int, folder: Path, stall_s: float) -> N
     hub = Hub(event_log, encode=frames.sse_encoder(event_log.epoch), clock=clock, stall_s=stall_s)
     await hub.start()
     store.on_committed = hub.publish
-    guard = Guard("bench-admin", INGEST_TOKEN, b"k" * 32)
+    many = MemoryLimits(dict.fromkeys(Limit, 10**9))  # all readers and publishers have one address here
+    guard = Guard("bench-admin", INGEST_TOKEN, b"k" * 32, limits=many)
     limits = ConnectionLimits(total=settings.max_connections, per_address=settings.max_per_address)
     endpoint = SseEndpoint(hub, resolve_city=city_key, guard=guard, limits=limits, clock=clock, settings=settings)
     pushed = ingest.IngestEndpoint(Ingest(store, clock).accept, guard)
     app = web_app.create([ingest.router(pushed)], "bench")
-    config = uvicorn.Config(
-        app, http=make_protocol(endpoint, pushed), loop="none", lifespan="off", access_log=False, log_level="warning",
-        backlog=4096, server_header=False,
-    )  # fmt: skip
+    config = server_config(app, make_protocol(endpoint, pushed))
+    config.backlog = 4096
     listener = socket.create_server(("127.0.0.1", port), backlog=4096)
     await asyncio.get_running_loop().create_server(lambda: SourcePort(store, clock), "127.0.0.1", publish_port)
     settle()
