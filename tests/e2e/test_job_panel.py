@@ -314,8 +314,8 @@ def test_a_clear_says_how_many_rows_go_and_asks_before_it_is_run_and_before_it_i
     tab(panel, "Finished")
     item = job_item(panel, task_id)
     item.get_by_text("Who and log").click()
-    expect(item).to_contain_text("Started by session")
-    expect(item).to_contain_text(f"{rows:,} records deleted, as session asked")
+    expect(item).to_contain_text("Started by admin token")
+    expect(item).to_contain_text(f"{rows:,} records deleted, as admin token asked")
     expect(item.get_by_role("list", name=f"Log of job {task_id}")).to_contain_text("rows deleted from collected_data")
     panel_installation.execute(
         "insert into collected_data (source, external_key, kind) values ('usgs_quakes', 'x', 'earthquake')"
@@ -330,7 +330,7 @@ def test_a_clear_says_how_many_rows_go_and_asks_before_it_is_run_and_before_it_i
     again = wait_for(
         lambda: (now := newest(panel_installation, "usgs_quakes")) > task_id and now, within_s=10, what="a clear again"
     )
-    expect(item).to_contain_text(f"Run again by session as #{again}")
+    expect(item).to_contain_text(f"Run again by admin token as #{again}")
     with panel_installation.client() as client:
         panel_installation.wait_job(client, again, within_s=20)
     assert panel_installation.value(count) == 0
