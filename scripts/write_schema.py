@@ -1,4 +1,4 @@
-"""Writes what the migrations add up to, `_schema/head.sql` and `head_sqlite.sql`, and adds new ones to the list.
+"""Writes what the migrations add up to, `_schema/head.sql` and `head_observations.sql`, and adds new ones to the list.
 
 `_schema/landed.txt` holds each migration's checksum. A line that is there is never written anew: databases have been
 made by that text. Whoever changes a migration before anybody has it takes the line out by hand.
@@ -90,7 +90,7 @@ def main() -> int:
     finally:
         cluster.stop()
         shutil.rmtree(folder, ignore_errors=True)
-    for name, text in (("head.sql", head), ("head_sqlite.sql", dump_sqlite()), ("landed.txt", listed)):
+    for name, text in (("head.sql", head), ("head_observations.sql", dump_sqlite()), ("landed.txt", listed)):
         (SCHEMA / name).write_text(text, encoding="utf-8")
     return 0
 

@@ -361,3 +361,11 @@ async def test_a_server_that_forgot_everything_opens_no_door(link_to: Callable[.
     assert await process.taken("a", 1) == 0
     assert not await process.codes.take("code")
     assert await process.sessions.find(key(1)) is None
+
+
+async def test_many_that_come_at_once_are_given_what_there_is(process: Process) -> None:
+    """None of them takes more than it spends: of a hundred a minute, thirty at once are thirty."""
+    waits = await asyncio.gather(*(process.limits.take(Limit.INGEST, "192.0.2.1") for _ in range(30)))
+    assert waits == [0.0] * 30
+    waits = await asyncio.gather(*(process.limits.take(Limit.INGEST, "192.0.2.1") for _ in range(90)))
+    assert sum(wait == 0.0 for wait in waits) == 70

@@ -11,7 +11,7 @@ from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 def test_what_the_migrations_add_up_to_is_written_down(pg_cluster: EmbeddedPostgres, pg_dsn: str) -> None:
     """A change of the schema is read as one: `make schema` writes these files."""
     assert (write_schema.SCHEMA / "head.sql").read_text(encoding="utf-8") == write_schema.dump(pg_cluster, pg_dsn)
-    assert (write_schema.SCHEMA / "head_sqlite.sql").read_text(encoding="utf-8") == write_schema.dump_sqlite()
+    assert (write_schema.SCHEMA / "head_observations.sql").read_text(encoding="utf-8") == write_schema.dump_sqlite()
 
 
 def test_a_landed_migration_never_changes() -> None:

@@ -7,11 +7,13 @@ when the minute ends is lost.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
+from weakref import WeakValueDictionary
 
 from redis.asyncio import Redis
 
@@ -52,6 +54,7 @@ class RedisLimits:
         self._now = now
         self._own = MemoryLimits(rates, now)
         self._blocks: OrderedDict[tuple[Limit, str], _Block] = OrderedDict()
+        self._locks: WeakValueDictionary[tuple[Limit, str], asyncio.Lock] = WeakValueDictionary()
 
     async def take(self, kind: Limit, key: str, cost: int = 1) -> float:
         """See the port."""
@@ -59,15 +62,23 @@ class RedisLimits:
         if wait_s:
             return wait_s
         cost = min(cost, self._rates[kind])
-        block = self._blocks.get((kind, key))
-        if block is not None and block.left >= cost and self._now() < block.until:
-            block.left -= cost
-        else:
-            wait_s = await self._fetch(kind, key, cost)
+        if not self._spend(kind, key, cost):
+            # One at a time: of a hundred that come at once each would fetch a block, and the minute would be given out.
+            lock = self._locks.setdefault((kind, key), asyncio.Lock())
+            async with lock:
+                wait_s = 0.0 if self._spend(kind, key, cost) else await self._fetch(kind, key, cost)
             if wait_s:
                 return wait_s
         self._own.note(kind, key, cost)
         return 0.0
+
+    def _spend(self, kind: Limit, key: str, cost: int) -> bool:
+        """Of what was fetched before."""
+        block = self._blocks.get((kind, key))
+        if block is None or block.left < cost or self._now() >= block.until:
+            return False
+        block.left -= cost
+        return True
 
     async def _fetch(self, kind: Limit, key: str, cost: int) -> float:
         wanted = cost if kind is Limit.SIGN_IN else max(cost, self._rates[kind] // BLOCKS)
