@@ -63,14 +63,13 @@ def router(guard: Guard, notes: Notes, *, halves: list[str], simulated: bool, ve
         """End this session; with `all` every session of everybody, which needs the role admin."""
         cookie = request.cookies.get(COOKIE)
         if all:
-            actor: Actor | None = await guard.admin(request)
+            await notes.note(await guard.admin(request), "session.ended", sessions="all")
             await guard.sessions.end_all()
         else:
             actor = await guard.holder_of(cookie, guard.caller(request).address)
+            if actor is not None:  # noted first, like every act: what nothing notes does not happen
+                await notes.note(actor, "session.ended")
             await guard.sign_out(cookie)
-        if actor is not None:
-            details = {"sessions": "all"} if all else {}
-            await notes.note(actor, "session.ended", source=None, **details)
         response = Response(status_code=204)
         response.delete_cookie(COOKIE, path="/")
         return response
