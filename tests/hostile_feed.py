@@ -30,8 +30,11 @@ def bomb(size_bytes: int) -> bytes:
 
 
 def head(status: int = 200, **headers: str | int) -> bytes:
-    """Status line and headers; underscores in names are hyphens."""
-    lines = [f"HTTP/1.1 {status} X", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
+    """Status line and headers; underscores in names are hyphens.
+
+    Every connection ends with its answer, and the answer says so: who kept it would ask again on one that is closing.
+    """
+    lines = [f"HTTP/1.1 {status} X", "Connection: close", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
     return "\r\n".join((*lines, "", "")).encode("latin-1")
 
 
