@@ -14,8 +14,6 @@ import pytest
 
 from fix_installation import NO_FEEDS, Installation, wait_for
 
-pytestmark = pytest.mark.timeout(240)
-
 SATELLITES = "select count(*) from collected_data where source = 'celestrak_gp'"
 LOGGED = "select sum((message->>'records_processed')::int) from earth_broadcasts where layer = 'earthquakes'"
 PENDING = "select count(*) from earth_data_change_events where consumed_at is null"
@@ -90,7 +88,7 @@ def test_postgresql_killed_under_load_comes_back_with_everything(installation: C
         )
         wait_for(lambda: (made.try_value(SATELLITES) or -1) >= kept, within_s=60, what="the committed rows")
         wait_for(lambda: (made.try_value(SATELLITES) or 0) >= 12_000, within_s=90, what="the collect run to its end")
-        wait_for(lambda: made.try_value(PENDING) == 0, within_s=30, what="all changes consumed")
+        wait_for(lambda: made.try_value(PENDING) == 0, within_s=60, what="all changes consumed")
         wait_for(lambda: try_json(f"{made.url}/readyz"), within_s=60, what="ready again")
         quiet = (
             "select count(*) from collection_tasks where source = 'celestrak_gp' and status in ('queued', 'running')"

@@ -34,7 +34,7 @@ POINTS = ("relay.read", "relay.before_publish", "relay.appended", "relay.after_p
 REGISTRY = EarthLayerAdapterRegistry()
 RELAY = Path(__file__).with_name("relay_process.py")
 
-pytestmark = pytest.mark.timeout(300 + CHANGES / 10)
+pytestmark = pytest.mark.timeout(600 + CHANGES / 10)
 
 # The map, said by SQL alone.
 FACTS = """select f.source || ':' || f.external_key, f.title, coalesce(r.lat, f.lat), coalesce(r.lon, f.lon),

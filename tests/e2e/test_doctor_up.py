@@ -10,11 +10,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from fix_installation import NO_FEEDS, Installation, wait_for
-
-pytestmark = pytest.mark.timeout(180)
 
 
 def run(made: Installation, *command: str) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from fix_browser import PHONE
 from fix_installation import NO_FEEDS, Installation, wait_for
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 
 QUAKE = """insert into collected_data (source, external_key, kind, title, data, lat, lon, observed_at)
 values ('usgs_quakes', '{key}', 'earthquake', '{title}',

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from fix_browser import DESKTOP, Watched
 from fix_installation import NO_FEEDS, Installation, wait_for
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 
 SCRIPT = "window.__ran = (window.__ran ?? 0) + 1"
 EVIL = f"""'"><img class="made" src=x onerror="{SCRIPT}"><svg class=made onload="{SCRIPT}"></svg>{{{{7*7}}}}"""
@@ -108,7 +108,7 @@ def test_what_feeds_and_failed_jobs_say_is_text_on_the_globes_page(told: Install
 def test_what_senders_say_is_text_on_the_charts(told: Installation, told_page: Page) -> None:
     """Whatever of it is shown."""
     told_page.goto(f"{told.url}/terminal")
-    city = wait_for(lambda: told_page.evaluate(CITIES), within_s=30, what="charts with cities")[0]
+    city = wait_for(lambda: told_page.evaluate(CITIES), within_s=60, what="charts with cities")[0]
     changes = {"temp": 21.5, "source": "evil", "station_label": EVIL, "station_code": "<b class=made>X", "raw": EVIL}
     answer = httpx.post(
         f"{told.url}/api/internal/collector-patch",

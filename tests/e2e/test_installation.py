@@ -11,11 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import httpx
-import pytest
 
 from fix_installation import NO_FEEDS, Installation
-
-pytestmark = pytest.mark.timeout(180)
 
 
 def run(data_dir: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:

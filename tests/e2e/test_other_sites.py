@@ -12,8 +12,6 @@ from websockets.sync.client import connect
 
 from fix_installation import NO_FEEDS, Installation
 
-pytestmark = pytest.mark.timeout(120)
-
 WRITES = (
     ("POST", "/api/v1/jobs", {"task_type": "collect", "source": "usgs_quakes"}),
     ("POST", "/api/v1/jobs/1/cancel", {}),

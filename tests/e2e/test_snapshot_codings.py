@@ -9,7 +9,7 @@ from playwright.sync_api import Page, Response
 
 from fix_installation import NO_FEEDS, Installation
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 
 PATH = "/api/scan/terminal"
 FETCH = "async path => { const answer = await fetch(path); return (await answer.json()).rows.length }"

@@ -27,7 +27,7 @@ TAKES_MAX_S = 0.02
 LEFT = "select count(*) from earth_data_change_events where consumed_at is null"
 LOGGED = "select coalesce(sum((message->>'merged_count')::int), 0)::int from earth_broadcasts"
 
-pytestmark = pytest.mark.timeout(60 + CHANGES / 50)
+pytestmark = pytest.mark.timeout(600 + CHANGES / 50)
 
 
 async def write(pool: Pool, writer: int, changes: int) -> None:

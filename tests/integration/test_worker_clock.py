@@ -91,7 +91,7 @@ async def _working(queue: PostgresJobQueue, handler: Handler, clock: Clock, **op
         yield worker
     finally:
         worker.stop()
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, 60)
 
 
 async def _pass_time(pool: Pool, seconds: float, mine: Beats, other: Beats, clock: ManualClock) -> None:
@@ -101,7 +101,7 @@ async def _pass_time(pool: Pool, seconds: float, mine: Beats, other: Beats, cloc
         queue.looked.clear()
     await pool.execute(AGE, seconds)
     clock.advance(seconds)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         await other.looked.wait()
 
 
@@ -112,11 +112,11 @@ async def test_a_job_of_three_hours_is_never_run_twice(pg_pool: Pool) -> None:
     job, _ = await mine.submit(wish())
     behind, _ = await mine.submit(wish(TaskType.CLEAR_DATA))
     async with _working(mine, handler, clock):
-        await asyncio.wait_for(handler.started.wait(), 10)
+        await asyncio.wait_for(handler.started.wait(), 60)
         async with _working(other, handler, clock):
             for _ in range(int(3 * HOUR_S / STEP_S)):
                 await _pass_time(pg_pool, STEP_S, mine, other, clock)
-                await asyncio.wait_for(mine.beaten.wait(), 20)
+                await asyncio.wait_for(mine.beaten.wait(), 60)
             age = await pg_pool.fetchval(
                 "select clock_timestamp() - started_at from collection_tasks where id = $1", job.id
             )

@@ -32,7 +32,7 @@ SEARCHED = """select coalesce(f.source, i.source) as source, f.title as is, i.ti
 from collected_data f full join earth_interactables i on i.source = f.source and i.fact_key = f.external_key
 where (f.source is null or f.source = any ($1)) and f.title is distinct from i.title"""
 
-pytestmark = pytest.mark.timeout(240 + WRITES / 20)
+pytestmark = pytest.mark.timeout(600 + WRITES / 20)
 
 
 async def write(writer: Writer, writes: int, done: Counter[str]) -> None:
