@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from fix_browser import DESKTOP, Watched
-from fix_installation import NO_FEEDS, Installation, wait_for
+from fix_installation import NO_FEEDS, Installation, an_installation, wait_for
 
 pytestmark = pytest.mark.browser
 
@@ -39,13 +39,9 @@ def quoted(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+def told() -> Iterator[Installation]:
     """An installation in which every text that comes from elsewhere is an attack."""
-    folder = tmp_path_factory.mktemp("foreign")
-    folder.chmod(0o755)
-    made = Installation(folder / "data", ("up",), dict(NO_FEEDS))
-    try:
-        made.start()
+    with an_installation("up", **NO_FEEDS) as made:
         title = quoted(f"zebra {EVIL}")
         for source, key, kind in FACTS:
             made.execute(
@@ -57,8 +53,6 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
             f" from (values ({quoted(EVIL)}, 'bad_body'), ('usgs_quakes', {quoted(EVIL)})) as jobs (source, code)"
         )
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from fix_browser import DESKTOP, PHONE, Watched
 from fix_feeds import running_feed_server
-from fix_installation import Installation, wait_for
+from fix_installation import Installation, an_installation, wait_for
 from planetwire.demo.script import Step
 from planetwire.demo.server import FeedServer, demo_environment
 from planetwire.demo.world import QUAKES_FOLDER
@@ -47,8 +44,6 @@ def feeds() -> Iterator[FeedServer]:
 @pytest.fixture(scope="module")
 def panel_installation(feeds: FeedServer) -> Iterator[Installation]:
     """Nothing runs by itself; the catalogue is collected slowly, in small batches; quakes have a floor."""
-    folder = Path(tempfile.mkdtemp(prefix="pw-panel-"))
-    folder.chmod(0o755)
     environment = demo_environment(feeds.url) | {
         "PLANETWIRE_JOBS__BATCH_ROWS": "100",
         "PLANETWIRE_FEEDS__CELESTRAK_GP__MAX_ROWS_PER_S": "400",
@@ -58,12 +53,8 @@ def panel_installation(feeds: FeedServer) -> Iterator[Installation]:
         "PLANETWIRE_FEEDS__USGS_QUAKES__ENABLED": "false",
         "PLANETWIRE_FEEDS__AWC_METAR__ENABLED": "false",
     }
-    made = Installation(folder / "data", ("up",), environment)
-    try:
-        yield made.start()
-    finally:
-        made.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    with an_installation("up", **environment) as made:
+        yield made
 
 
 def opened(browser: Browser, made: Installation, *, size: dict[str, int] = DESKTOP, locale: str = "en-GB") -> Page:

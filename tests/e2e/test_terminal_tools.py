@@ -5,9 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-import shutil
 import struct
-import tempfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
 from cable import Cable
 from fix_browser import DESKTOP, PHONE
-from fix_installation import NO_FEEDS, Installation, wait_for
+from fix_installation import NO_FEEDS, Installation, an_installation, wait_for
 
 pytestmark = pytest.mark.browser
 
@@ -32,14 +30,8 @@ ZONES = ("UTC", "America/Los_Angeles", "Asia/Kolkata", "Australia/Lord_Howe", "P
 @pytest.fixture(scope="module")
 def terminal() -> Iterator[Installation]:
     """The Terminal alone: nothing arrives but what a test pushes."""
-    folder = Path(tempfile.mkdtemp(prefix="pw-terminal-"))
-    folder.chmod(0o755)
-    made = Installation(folder / "data", ("up", "--only", "terminal"), dict(NO_FEEDS))
-    try:
-        yield made.start()
-    finally:
-        made.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    with an_installation("up", "--only", "terminal", **NO_FEEDS) as made:
+        yield made
 
 
 def push(made: Installation, city: str, temps: dict[int, float], **changes: Any) -> None:
