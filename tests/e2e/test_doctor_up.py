@@ -59,9 +59,9 @@ def test_a_stopped_web_process_is_named_while_it_is_stopped(earth_alone: Install
     web = made.children()["web"]
     os.kill(web, signal.SIGSTOP)
     try:
-        report = run(made, "doctor")
-        assert report.returncode == 1 and "First broken stage: " in report.stdout
-        found = json.loads(run(made, "doctor", "--json").stdout)
+        report = run(made, "doctor", "--json")
+        assert report.returncode == 1
+        found = json.loads(report.stdout)
         named = {step["step"] for step in found if not step["ok"]}
         assert {"outbox", "listener", "websocket", "visualization", "ready"} <= named
         assert not named & {"facts", "triggers", "adapter"}
