@@ -21,7 +21,7 @@ from planetwire.postgres import Pool, open_pool
 from random_writes import FAR, REFUSED, SOURCES, Writer
 
 # Short with the other tests, long by `make test-long`; PLANETWIRE_LONG_CHANGES names any other number.
-WRITES = amount("CHANGES", 600, 6_000)
+WRITES = amount("CHANGES", 300, 6_000)
 WRITERS, LOOPS = 5, 2
 DERIVERS = EarthLayerAdapterRegistry().derivers
 LOAD = """insert into collected_data (source, external_key, kind, title)

@@ -22,11 +22,12 @@ from hypothesis import strategies as st
 from asgi_asking import LINE_MAX, Asked, Operation, ask, lines_of_log, operations, talk
 from fix_earth import INGEST, TOKEN, Earth, running_earth
 from fix_postgres import database_of
+from long_form import examples
 from nasty import BODIES, HEADERS, MESSAGES, NASTY
 from planetwire.postgres import open_pool
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
-EXAMPLES = 300
+EXAMPLES = examples(120)
 QUERY = ("limit", "source", "cursor", "status", "q", "layer", "ids", "cities", "since_revision", "replay_limit")
 ADMIN = (b"authorization", b"Bearer " + TOKEN.encode())
 INGESTS = (b"authorization", b"Bearer " + INGEST.encode())

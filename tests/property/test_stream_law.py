@@ -22,7 +22,7 @@ from law_world import NAMES, LawWorld
 from live_streams import SseClient
 from long_form import amount
 
-RUNS = amount("LAW_RUNS", 50, 1_000)
+RUNS = amount("LAW_RUNS", 25, 1_000)
 SEED = amount("LAW_SEED", 1, 1)
 RUN_TIMEOUT_S = 60
 

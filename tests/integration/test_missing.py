@@ -42,7 +42,7 @@ def test_a_run_without_a_program_is_green_at_home_and_red_in_ci(ci: str, code: i
     (tmp_path / "test_wants.py").write_text(WANTS, encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "fix_missing", "-p", "no:cacheprovider", tmp_path],
-        env={**os.environ, "CI": ci, "PYTHONPATH": str(TESTS)}, cwd=tmp_path, capture_output=True, text=True,
+        env={**os.environ, "CI": ci, "PYTHONPATH": str(TESTS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}, cwd=tmp_path, capture_output=True, text=True,
         timeout=100, check=False,
     )  # fmt: skip
     assert done.returncode == code, done.stdout
