@@ -1,4 +1,4 @@
-"""What a process loads it keeps, in memory and in the time of its start: the web process alone loads what pages need."""
+"""What a process loads it keeps, in memory and in the time of its start: only the web process loads a framework."""
 
 from __future__ import annotations
 
