@@ -267,13 +267,15 @@ async def test_a_reader_that_began_before_an_invalidation_cannot_fill_the_cache(
 
 
 async def test_an_event_of_one_layer_leaves_the_others_cached(made: Made) -> None:
-    """S27, S74."""
+    """S27, S74: and one of a layer that this process does not know leaves all of them."""
     await made.get()
     await made.get("/api/v1/visualization/earthquakes")
     await made.change("earthquakes")
+    await made.change("canary")
     await made.get()
     await made.get("/api/v1/visualization/earthquakes")
     assert made.facts.reads == 3
+    assert (await made.get("/api/v1/visualization/earthquakes")).json()["revision"] == 1
 
 
 async def test_a_failing_database_is_503_and_what_is_cached_is_still_served(made: Made) -> None:
