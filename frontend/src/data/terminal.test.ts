@@ -206,6 +206,7 @@ describe("a gap (S188, S194)", () => {
     expect(view("shanghai").mark).toBe("none");
   });
 
+  // S157, S173: by HTTP, past every cache.
   it("that the server tells of is fetched for the cities it names (F34, S223)", async () => {
     const { wire, details, routes, timers, view } = await live();
     const before = details().length;
