@@ -86,7 +86,7 @@ async def wire(cable: Cable, pg_pool: Pool, pg_dsn: str) -> AsyncIterator[Wire]:
 
 
 async def test_a_ring_is_heard_by_all_members(wire: Wire) -> None:
-    """S168, S169, S218."""
+    """S168, S169, S215, S217, S218."""
     one, two, three = await wire.join(), await wire.join(), await wire.join()
     one.bus.ring()
     assert await one.bell.wait(0), "in its own process at once"
