@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 NUMBERS = range(1, 230)
+NEW = (*range(182, 206), *range(220, 226), *range(227, 230))  # flows, errors and acceptance of the weather half
 ROW = re.compile(r"^\| S(\d+) \| (.+?) \| (.*?) ?\|$", re.MULTILINE)
 TEST = re.compile(r"`([\w./]+\.(?:py|ts|tsx))::(.+?)`")
 OPENS = re.compile(r"(?P<indent>\s*)(?P<kind>describe|it)(?P<each>\.each)?\(")
@@ -126,6 +127,28 @@ def test_a_number_beside_a_test_is_not_its_own(tmp_path: Path, monkeypatch: pyte
     )
     found = {name: numbers_in(text) for name, text in script_tests("a.test.ts").items()}
     assert found == {"first": {2, 4, 5}, "second (S7)": {2, 7}, "third": {8}}
+
+
+def test_each_new_behaviour_has_a_test_of_its_own() -> None:
+    """S226: one that runs the product and is counted for no other of them, so that none hides behind its neighbour."""
+    held = {
+        number: [one for one in TEST.findall(tests) if not one[0].startswith("tests/docs/")]
+        for number, tests, _ in rows()
+    }
+    owner: dict[tuple[str, str], int] = {}
+
+    def has_own(number: int, asked: set[tuple[str, str]]) -> bool:
+        """Whose test is wanted takes another of its own, if there is one."""
+        for test in held[number]:
+            if test not in asked:
+                asked.add(test)
+                if test not in owner or has_own(owner[test], asked):
+                    owner[test] = number
+                    return True
+        return False
+
+    assert [number for number in NEW if not has_own(number, set())] == []
+    assert all(any(test in held[number] for number in NEW) for test in held[226])
 
 
 def test_older_names_lead_to_modules_that_exist() -> None:

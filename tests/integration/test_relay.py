@@ -344,6 +344,8 @@ async def test_hints_reach_the_layers_they_name(pg_pool: Pool) -> None:
         "reload",
     )
     assert satellites["action"] == "manual_refresh"
+    wanted = {"invalidate earth:layer:earthquakes:*", "invalidate earth:layer:satellites:*"}
+    assert {step for step in seen.steps if step.startswith("invalidate")} == wanted
     for name in ("earthquakes", "satellites"):
         dropped, told = f"invalidate earth:layer:{name}:*", f"publish layer:{name}"
         assert seen.steps.count(dropped) == 1

@@ -63,7 +63,7 @@ def test_every_declaration_is_complete(adapter: LayerAdapter) -> None:
 
 
 def test_a_layer_is_added_by_one_declaration() -> None:
-    """S72, S75."""
+    """S72, S75, S92."""
     registry = EarthLayerAdapterRegistry([*LAYERS, CABLES])
     shipped = [adapter.id for adapter in LAYERS]
     assert [adapter.id for adapter in registry.all()] == [*shipped, "cables"]

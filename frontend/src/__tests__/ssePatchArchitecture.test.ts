@@ -48,7 +48,7 @@ describe("the v1 schema", () => {
 });
 
 describe("the subscription", () => {
-  // S203
+  // S203, S226, S220, S104
   it("asks for exactly the visible cities, and again when they change", () => {
     const test = testStream();
     test.stream.want(["tokyo", "hong kong", "tokyo"]);
@@ -74,7 +74,7 @@ describe("the subscription", () => {
 });
 
 describe("the address", () => {
-  // S203
+  // S203, S226
   it("carries since_revision", () => {
     expect(streamUrl(["tokyo"], { epoch: EPOCH, revision: 12 }, 500)).toContain(`since_revision=${EPOCH}-12`);
   });

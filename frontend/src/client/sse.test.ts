@@ -100,7 +100,7 @@ describe("one stream", () => {
     expect(test.stream.state).toBe("idle");
   });
 
-  // S171, S184, S186
+  // S171, S184, S186, S226, S222
   it("is opened again at the last revision that was handled", () => {
     const test = live();
     test.last().send(patch("shanghai", 6, 5));
@@ -231,7 +231,7 @@ describe("one stream", () => {
 
 // S157, S170, S171, S173, S188, S192, S193, S194, S223: gaps and resyncs ask for the snapshot, the rest is ignored.
 describe("what is handed on", () => {
-  // S170, S193
+  // S170, S193, S226
   it("is each event once, in order, whatever else the server repeats", () => {
     const test = live();
     test.last().send(patch("shanghai", 6, 5));
@@ -242,7 +242,7 @@ describe("what is handed on", () => {
     expect(test.heard.resyncs).toEqual([]);
   });
 
-  // S194
+  // S194, S226
   it("is nothing behind a hole until the city was fetched again", () => {
     const test = live();
     test.last().send(patch("shanghai", 8, 7));
@@ -341,7 +341,7 @@ describe("what is handed on", () => {
     expect(test.heard.resyncs).toEqual([{ cities: ["shanghai"], reason: "epoch_changed", mark: true }]);
   });
 
-  // S192
+  // S192, S226
   it("leaves out a schema that is not known, but counts its revision", () => {
     const test = live();
     test.last().send({ ...patch("shanghai", 6, 5), schema_version: 2 });
