@@ -217,6 +217,22 @@ async def test_what_a_process_shares_is_bounded_and_goes_with_its_revision(link_
     await other.aclose()
 
 
+async def test_what_a_pattern_means_while_it_is_on_its_way_does_not_arrive(link_to: Callable[..., RedisLink]) -> None:
+    """S27, S29: it was read before the change, and nobody would take it away again."""
+    one, other = RedisCache(link_to()), RedisCache(link_to())
+    for name in ("a:1", "b:1"):
+        await one.put(name, 0, at(1), b"x")
+    await one.invalidate(["a:*"])
+
+    async def all_sent() -> bool:
+        return not one._sending
+
+    await until(all_sent)
+    assert [await other.find(name, at(1)) for name in ("a:1", "b:1")] == [None, b"x"]
+    await one.aclose()
+    await other.aclose()
+
+
 async def test_the_first_body_of_a_revision_is_everybodys(link_to: Callable[..., RedisLink]) -> None:
     """One ETag a revision, whichever process answers."""
     one, other, third = (RedisCache(link_to()) for _ in range(3))
