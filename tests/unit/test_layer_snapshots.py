@@ -17,7 +17,7 @@ from planetwire.clock import ManualClock
 from planetwire.errors import BackendError
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Cursor
-from planetwire.web import encodings, snapshot_http
+from planetwire.web import encoded, encodings
 from planetwire.web.auth import Guard
 from planetwire.web.cache_memory import MemoryCache
 from planetwire.web.encodings import ENCODINGS, Encoding
@@ -183,7 +183,7 @@ async def test_an_unchanged_layer_is_read_and_compressed_once(
     """Contracts §3: snapshots from the cache, each coding once a revision."""
     compressed: list[str] = []
     monkeypatch.setattr(
-        snapshot_http, "compress", lambda body, asked: compressed.append(asked) or encodings.compress(body, asked)
+        encoded, "compress", lambda body, asked: compressed.append(asked) or encodings.compress(body, asked)
     )
     made.facts.put("celestrak_gp", 50)
     plain = await made.get()
