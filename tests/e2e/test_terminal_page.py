@@ -58,6 +58,22 @@ def test_four_charts_show_curves_and_keep_moving(demo_installation: Installation
     )
 
 
+def test_runway_curves_of_the_demo_move(demo_installation: Installation, page: Page) -> None:
+    """S183: from the simulated sensors through the feed's process and the ingest to an open chart, without a reload."""
+    page.goto(f"{demo_installation.url}/terminal")
+    assert "shanghai" in visible(page)
+    curve = "runway:17L/35R"
+    before = wait_for(lambda: points(page, "shanghai", curve), within_s=60, what="a curve of a runway of Shanghai")
+    assert len(before) > 10
+    wait_for(lambda: len(points(page, "shanghai", curve)) > len(before), within_s=150, what="a new reading in it")
+    legend = page.locator(".tile[data-city='shanghai']").get_by_role("button", name="Runway 17L/35R")
+    wait_for(legend.is_visible, within_s=10, what="the runway in the legend")
+    with httpx.Client(base_url=demo_installation.url, trust_env=False) as client:
+        runs = {one["source"]: one for one in client.get("/api/v1/sources").json()["items"]}
+    assert (runs["runway_obs"]["enabled"], runs["runway_obs"]["last_error_code"]) == (True, None)
+    assert runs["runway_obs"]["last_success_at"] is not None
+
+
 def test_a_pushed_reading_appears_within_a_second(demo_installation: Installation, page: Page) -> None:
     """S183, S221: ingest to chart, without a reload."""
     page.goto(f"{demo_installation.url}/terminal")

@@ -23,13 +23,14 @@ WEATHER_STATIONS = LayerAdapter(
     kind="point",
     feeds=(("collected_data", "city_observation"), ("resolved_locations", "city_observation")),
     owned_tables=("resolved_locations", "earth_interactables"),
-    readings_of=("awc_metar",),
+    readings_of=("awc_metar", "runway_obs"),
     derive=_derive,
     cache_patterns=(
         "earth:layer:weather_stations:*",
         "earth:search:*",
         "dash:source:city_observation:*",
         "dash:source:awc_metar:*",
+        "dash:source:runway_obs:*",
     ),
     stale_after_s=7200.0,  # an airport reports every half hour or hour
     provenance=Provenance(

@@ -34,7 +34,7 @@ DRAIN_RETRY_MS = (500, 10_000)  # told at shutdown, so that not all return in th
 BEATS_AT_ONCE = 500  # heartbeats written before other work gets its turn
 NO_CITIES = {  # said to a page of before `cities`: an error it would only repeat, for ever
     "code": "no_cities",
-    "text": "no city was named, so no patch is sent here: name up to 50, ?cities=shanghai,taipei; /api/cities lists them",
+    "text": "no city was named, so no patch is sent here: name up to 50, ?cities=seoul,taipei; /api/cities lists them",
 }
 
 Headers = Sequence[tuple[bytes, bytes]]
