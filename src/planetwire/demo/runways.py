@@ -1,7 +1,8 @@
 """The simulated runway sensors: `/runways/readings.json`, in the shape that `runway_obs` reads.
 
-From the server's start each runway reports every cadence; before it every ten minutes. What a reading says depends
-only on seed, runway and time. It is the airport's own weather, a few tenths warmer or colder along the concrete.
+From half an hour before the server's start each runway reports every cadence, before that every ten minutes. What a
+reading says depends only on seed, runway and time. It is the airport's own weather, a few tenths warmer or colder along
+the concrete.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from planetwire.demo.weather import Station, Weather, stations, weather
 
 HOURS_MAX = 24.0
 BEFORE_S = 600
+DENSE_BEFORE_S = 1_800  # so that nobody finds sensors late when the demo begins
 LATE_S = 4  # from the reading to its publication
 KNOT_MPS = 0.514444
 
@@ -41,7 +43,7 @@ class Runways:
 
     def __init__(self, seed: int, start_s: float, cadence_s: int = 60) -> None:
         self._seed = seed
-        self._dense_s = math.ceil(start_s / cadence_s) * cadence_s
+        self._dense_s = math.ceil((start_s - DENSE_BEFORE_S) / cadence_s) * cadence_s
         self._cadence_s = cadence_s
 
     def answer(self, query: Query, now_s: float) -> Answer:
