@@ -89,7 +89,10 @@ async def test_a_job_brings_the_places_of_its_facts_in_their_transaction_and_wri
     assert await places(pg_pool) == {"given": ("given", 1.5, -170.0, "data"), "named": PARIS}
     row = await pg_pool.fetchrow("select * from resolved_locations where fact_key = 'named'")
     assert (row["confidence"], row["precision_m"], row["locked"]) == (pytest.approx(0.818, abs=0.03), 16_500.0, False)
+    written = "select xmin::text from resolved_locations order by id"
+    before = await pg_pool.fetch(written)
     assert await run.put(*(quake(f.external_key, f.lat, f.lon, **f.data, mag_type="mb") for f in facts)) == []
+    assert await pg_pool.fetch(written) == before, "the same values are not even written"
     features, _ = await run.facts.features([SOURCE], None)
     shown = {one["title"]: (one["lat"], one["lon"]) for one in map(json.loads, features)}
     assert shown["given"] == (1.5, -170.0) and shown["own"] == (5.0, 6.0) and shown["nobody knows"] == (None, None)
