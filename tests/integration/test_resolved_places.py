@@ -12,12 +12,11 @@ import pytest
 from fix_earth import Earth
 from ledger_tools import claim_one, queue_on, until, wish
 from planetwire.clock import SystemClock
-from planetwire.deriving import deriving_facts
+from planetwire.deriving import _gazetteer, deriving_facts
 from planetwire.ending import end_all
 from planetwire.facts.by_hand import ByHand
 from planetwire.facts.by_hand_postgres import PostgresByHandFacts
 from planetwire.facts.derived_postgres import Projection
-from planetwire.facts.gazetteer_geonames import GeonamesGazetteer
 from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.jobs.task_clear_data import ClearDataTask
 from planetwire.layers.registry import EarthLayerAdapterRegistry
@@ -26,7 +25,6 @@ from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.postgres import Pool
 
 REGISTRY = EarthLayerAdapterRegistry()
-GAZETTEER = GeonamesGazetteer()
 SOURCE = "usgs_quakes"
 TYPED = """insert into collected_data (source, external_key, kind, title, data, lat, lon)
 values ('usgs_quakes', $1, 'earthquake', $1, $2::jsonb, $3, $4)"""
@@ -40,7 +38,7 @@ def quake(key: str, lat: float | None = None, lon: float | None = None, **data: 
 
 
 def by_hand(pool: Pool) -> ByHand:
-    facts = PostgresByHandFacts(pool, Projection(REGISTRY.derivers, GAZETTEER), page=500)
+    facts = PostgresByHandFacts(pool, Projection(REGISTRY.derivers, _gazetteer()), page=500)
     return ByHand(facts, MemoryWakeup(), SystemClock())
 
 
