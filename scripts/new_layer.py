@@ -18,12 +18,13 @@ DECLARATION = '''"""The layer of {words}: …."""
 
 from __future__ import annotations
 
+from planetwire.layers.places import asked
 from planetwire.model import Derived, Fact, LayerAdapter, Provenance
 
 
 def _derive(fact: Fact) -> Derived:
-    """Found by title and key; add what else people look for."""
-    return Derived()
+    """Found by title and key; add what else people look for. Without coordinates it lies where its `place` is."""
+    return Derived(place=asked(fact, "place"))
 
 
 {constant} = LayerAdapter(

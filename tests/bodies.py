@@ -27,6 +27,10 @@ METARS = [
     {"icaoId": "KLGA", "obsTime": 1_780_000_000 + 60 * n, "rawOb": f"KLGA 2811{n:02}Z 00000KT 10SM 12/02 A2992"}
     for n in NUMBERS
 ]
+RUNWAYS = [
+    {"airport": "RKSI", "runway": "15R/33L", "time": 1_780_000_000 + 60 * n, "tdz_temp_c": 12.5, "wind_speed_mps": 4}
+    for n in NUMBERS
+]
 TLE = (
     "ISS (ZARYA)\n"
     "1 25544U 98067A   98324.28472222 -.00003657  11563-4  00000+0 0    10\n"

@@ -354,6 +354,7 @@ def test_the_high_is_never_below_the_reading_and_only_of_its_day() -> None:
         ("hong kong", "cowin_obs", "reference"),
         ("istanbul", "noaa", "settlement"),
         ("seoul", "amos", "runway"),
+        ("shanghai", "runway_obs", "runway"),
         ("miami", "madis_hfmetar", "airport_primary"),
         ("london", "settlement", "settlement"),
         ("london", "", "airport_primary"),

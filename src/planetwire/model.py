@@ -274,6 +274,14 @@ class Orbit(NamedTuple):
     regime: str
 
 
+class PlaceAsked(NamedTuple):
+    """Where a fact without coordinates of its own lies, as its data say: in numbers, or by a name."""
+
+    name: str = ""
+    lat: float | None = None
+    lon: float | None = None
+
+
 class Derived(NamedTuple):
     """What a layer makes of one fact: how it is found, and the rows of its own tables.
 
@@ -286,6 +294,7 @@ class Derived(NamedTuple):
     severity: float | None = None
     alt_m: float | None = None
     orbit: Orbit | None = None
+    place: PlaceAsked | None = None
 
 
 Deriver: TypeAlias = Callable[[Fact], Derived]  # total: a fact may have been typed in by hand

@@ -75,6 +75,7 @@ _MINUTE = SourceProfile(60, 60, 180, 180, 900)
 
 _PROFILES = {
     "amos": _MINUTE,
+    "runway_obs": _MINUTE,
     "amsc_awos": SourceProfile(60, 180, 180, 180, 900),
     "cowin_obs": _MINUTE,
     "singapore_mss": SourceProfile(60, 600, 900, 600, 2700),
@@ -86,7 +87,7 @@ _PROFILES = {
 
 _METAR_SOURCES = frozenset({"metar", "awc_metar"})
 _STATION_PACED = _METAR_SOURCES | {"noaa"}  # report as often as the city's airport does
-_RUNWAY_SOURCES = frozenset({"amos", "amsc_awos"})
+_RUNWAY_SOURCES = frozenset({"amos", "amsc_awos", "runway_obs"})
 _REFERENCE_SOURCES = frozenset({"cowin_obs"})
 
 

@@ -163,8 +163,8 @@ async def test_replay_that_fails_is_told_and_the_stream_lives(live: Live) -> Non
 @pytest.mark.parametrize(
     ("query", "code"),
     [
-        ("", "no_cities"),
         ("cities=", "no_cities"),
+        ("cities", "no_cities"),
         ("cities=%20,,", "no_cities"),
         ("cities=atlantis,lemuria", "unknown_cities"),
         ("cities=" + ",".join(f"c{n}" for n in range(51)), "too_many_cities"),
@@ -182,6 +182,55 @@ async def test_bad_requests_are_problems_before_any_stream(live: Live, query: st
     assert client.headers["content-type"] == "application/problem+json"
     assert (await client.body())["code"] == code
     assert live.limits.connections == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "headers"),
+    [
+        ("", {}),
+        ("ts=1716717726000&token=x", {}),
+        ("since_revision=1", {}),
+        ("since_revision=zzzzzzzzzzzz-1&replay_limit=2", {}),
+        ("since_revision=abc&replay_limit=ten", {}),
+        ("", {"last_event_id": "1716717726000-0"}),
+    ],
+)
+async def test_a_page_that_names_no_cities_gets_a_live_stream_without_patches_and_a_hint(
+    live: Live, query: str, headers: dict[str, str]
+) -> None:
+    """S229: a page of before `cities`. No error that it would repeat for ever, no replay, no resync, nobody's patch."""
+    live.publish("shanghai", "tokyo", type=PATCH)
+    client, first = await open_stream(live, query, **headers)
+    assert (first["type"], first["revision"], first["epoch"]) == ("connected", 2, live.log.epoch)
+    assert (first["cities"], first["unknown"], first["heartbeat_s"]) == ({}, [], 30.0)
+    assert first["hint"]["code"] == "no_cities"
+    assert "cities=" in first["hint"]["text"] and "/api/cities" in first["hint"]["text"]
+    assert 1_000 <= client.retries[0] <= 5_000
+    live.publish("shanghai", "tokyo", type=PATCH)
+    await live.sse.beat()
+    heartbeat = await client.frame()
+    assert heartbeat is not None
+    assert (heartbeat["type"], heartbeat["cursor"]) == ("heartbeat", f"{live.log.epoch}-4")
+    assert live.limits.connections == 1
+    await client.close()
+    await eventually(lambda: live.limits.connections == live.hub.connections == 0, "the stream was kept")
+
+
+async def test_a_stream_with_cities_has_no_hint(live: Live) -> None:
+    _, first = await open_stream(live, "cities=shanghai")
+    assert "hint" not in first
+
+
+async def test_a_stream_without_cities_is_bounded_and_ended_as_any_other(carrier: str) -> None:
+    """S229: it takes a slot, and learns when to come back."""
+    async with live_server(carrier, max_per_address=1) as live:
+        client, _ = await open_stream(live, "")
+        refused = await SseClient.connect(live.port, "/api/events")
+        assert (refused.status, (await refused.body())["code"]) == (503, "too_many_connections")
+        stopping = asyncio.ensure_future(live.stop())
+        assert await client.frame() is None
+        assert len(client.retries) == 2
+        await stopping
 
 
 async def test_fifty_cities_are_allowed(live: Live) -> None:

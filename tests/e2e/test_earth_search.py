@@ -93,6 +93,31 @@ def test_an_open_card_follows_sql_and_closes_with_its_fact(still: Installation, 
     expect(page.get_by_text("no longer there")).to_be_visible()
 
 
+def test_a_fact_with_a_name_alone_is_put_on_the_map_and_its_card_says_how(still: Installation, page: Page) -> None:
+    """S22, S80: typed into psql, looked up by a worker; the list of towns is named, as its licence wants."""
+    still.execute(
+        "insert into collected_data (source, external_key, kind, title, data, observed_at) values"
+        " ('usgs_quakes', 'us7', 'earthquake', 'a cellar', '{\"mag\": 3.1, \"place\": \"Paris\"}', now())"
+    )
+    looked_up = "select exists (select from resolved_locations where fact_key = 'us7')"
+    wait_for(lambda: still.value(looked_up), within_s=60, what="a place for the fact")
+    ready(page, still)
+    card = page.get_by_role("region", name="Selected object")
+    page.keyboard.press("/")
+    page.keyboard.type("cellar")
+    page.keyboard.press("Enter")
+    expect(card).to_contain_text("48.85° N 2.35° E", timeout=20_000)
+    expect(card).to_contain_text("by its name: GeoNames, CC BY 4.0 · ± 17 km")
+    card.get_by_text("Where this comes from").click()
+    expect(card).to_contain_text("Public domain; GeoNames: CC BY 4.0")
+    still.execute(
+        "update resolved_locations set method = 'manual', lat = 35.25, precision_m = null where fact_key = 'us7'"
+    )
+    expect(card).to_contain_text("35.25° N 2.35° E", timeout=5_000)
+    expect(card).to_contain_text("by hand")
+    still.execute("delete from collected_data where external_key = 'us7'")
+
+
 def test_a_result_of_a_hidden_layer_shows_it_again(still: Installation, page: Page) -> None:
     ready(page, still)
     switch = page.get_by_role("switch", name="Show Earthquakes")

@@ -44,18 +44,25 @@ def has(page: Page, city: str, series: str, value: float) -> bool:
 
 
 def test_four_charts_show_curves_and_keep_moving(demo_installation: Installation, page: Page) -> None:
-    """S101, S102, S104, S220, S221: snapshot first, then points by SSE for the visible cities only."""
+    """S101, S102, S104, S183, S220, S221: snapshot first, then points by SSE for the visible cities only; those of a
+    runway come from the simulated sensors through the feeds' process and the ingest.
+    """
     page.goto(f"{demo_installation.url}/terminal")
-    cities = visible(page)
-    assert len(cities) == 4
-    for city in cities:
-        wait_for(lambda city=city: len(points(page, city, "metar")) > 10, within_s=60, what=f"a curve of {city}")
-    before = {city: len(points(page, city, "metar")) for city in cities}
-    wait_for(
-        lambda: any(len(points(page, city, "metar")) > before[city] for city in cities),
-        within_s=120,
-        what="a new METAR in an open chart",
-    )
+    cities, runway = visible(page), ("shanghai", "runway:17L/35R")
+    assert len(cities) == 4 and runway[0] in cities
+    curves = [runway, *((city, "metar") for city in cities)]
+    for curve in curves:
+        wait_for(lambda curve=curve: len(points(page, *curve)) > 10, within_s=60, what=f"a curve of {curve}")
+    before = {curve: len(points(page, *curve)) for curve in curves}
+    moved = lambda *some: any(len(points(page, *curve)) > before[curve] for curve in some)  # noqa: E731
+    wait_for(lambda: moved(*curves[1:]), within_s=120, what="a new METAR in an open chart")
+    wait_for(lambda: moved(runway), within_s=120, what="a new reading of a runway in an open chart")
+    shown = page.locator(".tile[data-city='shanghai']").get_by_role("button", name="Runway 17L/35R")
+    wait_for(shown.is_visible, within_s=10, what="the runway in the legend")
+    with httpx.Client(base_url=demo_installation.url, trust_env=False) as client:
+        runs = {one["source"]: one for one in client.get("/api/v1/sources").json()["items"]}
+    assert (runs["runway_obs"]["enabled"], runs["runway_obs"]["last_error_code"]) == (True, None)
+    assert runs["runway_obs"]["last_success_at"] is not None
 
 
 def test_a_pushed_reading_appears_within_a_second(demo_installation: Installation, page: Page) -> None:

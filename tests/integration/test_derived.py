@@ -64,7 +64,7 @@ async def keys(pool: Pool, table: str) -> list[str]:
 
 
 async def test_a_batch_brings_its_derived_rows_with_it(pg_pool: Pool) -> None:
-    """S9."""
+    """S9, S22."""
     run = Run(pg_pool)
     await run.put(satellite(25544, "ISS (ZARYA)"), satellite(5, MEAN_MOTION=1.0027, ECCENTRICITY=0.0001))
     row = await pg_pool.fetchrow("select * from earth_interactables where fact_key = '25544'")

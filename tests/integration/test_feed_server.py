@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from http.client import IncompleteRead
+from itertools import pairwise
 from urllib.parse import urlsplit
 from urllib.request import urlopen
 
@@ -21,6 +22,7 @@ import pytest
 
 from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.feed_metar import AwcMetar
+from planetwire.collect.feed_runway import RunwayObs
 from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.demo.server import FeedServer, Step, demo_environment
 from planetwire.demo.world import sample, sample_names, sample_type
@@ -31,6 +33,7 @@ GP = "/NORAD/elements/gp.php"
 STATIONS = f"{GP}?GROUP=stations&FORMAT=json"
 QUAKES = "/earthquakes/feed/v1.0/summary/all_hour.geojson"
 METAR = "/api/data/metar"
+RUNWAYS = "/runways/readings.json"
 END_TIMEOUT_S = 20
 FEED_TIME = datetime(2026, 3, 20, 12, 0, 30, tzinfo=UTC)
 
@@ -275,7 +278,7 @@ def test_demo_environment_is_accepted_by_the_settings(feed_server: FeedServer, m
         monkeypatch.setenv(name, value)
     settings, _ = load_settings()
     assert settings.simulated
-    assert set(settings.feeds) == {"celestrak_gp", "usgs_quakes", "awc_metar"}
+    assert set(settings.feeds) == {"celestrak_gp", "usgs_quakes", "awc_metar", "runway_obs"}
     assert all(settings.feed(source).floor_s == 0 and settings.feed(source).interval_s for source in settings.feeds)
     for source in ("celestrak_gp", "usgs_quakes"):
         address = settings.feed(source).url
@@ -301,6 +304,28 @@ def test_quake_and_weather_feeds_read_hours_of_simulation_whole(feed_server: Fee
         assert len(reports.rows) + reports.notes.get("duplicates", 0) == 400, "a correction replaces what it corrects"
         assert list(reports.rejects) == []
         assert {row["station"] for row in reports.rows} == set(weather.stations)
+
+
+def test_runway_readings_are_dense_from_just_before_the_start_sparse_before_and_the_same_for_a_restarted_server(
+    feed_server: FeedServer, start_feed_server: Callable[..., FeedServer]
+) -> None:
+    feed, at = RunwayObs(), FEED_TIME + timedelta(hours=1)
+    feed_server.advance(3_600)
+    body = httpx.get(feed.url(feed_server.url + RUNWAYS, (), 2)).content
+    found = feed.parse(body, at)
+    assert (list(found.rejects), found.notes, found.complete) == ([], {}, True)
+    rows = [one for one in found.rows if isinstance(one, dict) and one["station"] == "ZSPD"]
+    assert {one["runway"] for one in rows} == {"16L/34R", "16R/34L", "17L/35R", "17R/35L"}
+    times = sorted({one["obs_time"] for one in rows})
+    assert (times[-1], len(times)) == ("2026-03-20T13:00:00Z", 3 + 90)
+    temps = [one["temp_c"] for one in rows if one["runway"] == "17L/35R" and one["temp_c"] is not None]
+    steps = [abs(after - before) for before, after in pairwise(temps[3:])]
+    assert 0 < max(steps) < 1, "it moves, by tenths a minute"
+    again = start_feed_server(at="2026-03-20T13:00:30Z")
+    bodies = {httpx.get(f"{url}{RUNWAYS}?hours=0.02").content for url in (feed_server.url, again.url)}
+    assert len(bodies) == 1 and b"RKSI" in bodies.pop()
+    for hours in ("0", "25", "x", "-1", "nan"):
+        assert httpx.get(f"{feed_server.url}{RUNWAYS}?hours={hours}").status_code == 400, hours
 
 
 def _program(*arguments: str) -> list[str]:

@@ -356,3 +356,93 @@ async def test_a_record_of_runs_that_somebody_edited_is_read_as_far_as_it_makes_
     bench.answer(("KLGA", NOW - timedelta(minutes=5), 12.0))
     assert await bench.restarted().turn(SOURCE)
     assert (bench.record["failures"], bench.record["rejects"]) == (0, 0)
+
+
+RUNWAYS = "/runways/readings.json"
+
+
+def reading(runway: str, temp: float | None, minute: int = 1) -> Json:
+    return {
+        "airport": "ZSPD",
+        "runway": runway,
+        "time": f"{NOW - timedelta(minutes=minute):%FT%TZ}",
+        "tdz_temp_c": temp,
+    }
+
+
+def runway_feeds(bench: Bench, **own: Any) -> ObservationFeeds:
+    settings = Settings(data_dir=bench.folder, feeds={"runway_obs": own})
+    return ObservationFeeds(observation_feeds(), bench.client, bench.sink, bench.states, bench.clock, settings)
+
+
+async def test_a_feed_whose_address_nobody_knows_is_listed_and_off_until_one_is_set(bench: Bench) -> None:
+    """S183: no public service has the shape of the runway readings."""
+    runway_feeds(bench).announce()
+    assert bench.states.runs(["runway_obs"])[0]["enabled"] is False
+    feeds = runway_feeds(bench)
+    loop = asyncio.create_task(feeds._loop("runway_obs"))
+    for _ in range(20):
+        bench.clock.advance(60)
+        await asyncio.sleep(0)
+    loop.cancel()
+    await asyncio.wait({loop}, timeout=20)
+    assert "last_run_at" not in bench.states.read("runway_obs")
+    assert bench.server.counts[RUNWAYS].requests == 0
+    runway_feeds(bench, url=f"{bench.server.url}{RUNWAYS}").announce()
+    assert bench.states.runs(["runway_obs"])[0]["enabled"] is True
+    runway_feeds(bench, url=f"{bench.server.url}{RUNWAYS}", enabled=False).announce()
+    assert bench.states.runs(["runway_obs"])[0]["enabled"] is False
+
+
+async def test_a_runway_that_comes_late_is_delivered_with_the_others_of_its_minute_and_nothing_twice(
+    bench: Bench,
+) -> None:
+    """S183: a bad record is counted, and costs nobody else anything."""
+    feeds = runway_feeds(bench, url=f"{bench.server.url}{RUNWAYS}")
+
+    async def taken(*readings: object) -> list[tuple[float | None, list[str]]]:
+        bench.server.set_body(RUNWAYS, orjson.dumps({"readings": readings}))
+        assert await feeds.turn("runway_obs")
+        got = [
+            (p["payload"].get("temp"), [q["runway"] for q in p["payload"]["runway_points"]]) for p in bench.sink.patches
+        ]
+        bench.sink.patches.clear()
+        return got
+
+    first, bad = reading("16R/34L", 20.0), {"airport": "ZSPD", "runway": "17L/35R", "time": "never", "tdz_temp_c": 1}
+    assert await taken(first, bad) == [(None, ["16R/34L"])]
+    assert (bench.states.read("runway_obs")["rejects"], bench.states.read("runway_obs")["rejects_last_run"]) == (1, 1)
+    both = [first, reading("17L/35R", 21.0)]
+    assert await taken(*both) == [(21.0, ["17L/35R", "16R/34L"])]
+    assert await taken(*both) == []
+    assert await taken(both[1], reading("16R/34L", 20.2)) == [(21.0, ["17L/35R", "16R/34L"])]
+    assert await taken(*both, reading("17L/35R", 21.5, minute=0)) == [
+        (21.0, ["17L/35R", "16R/34L"]), (21.5, ["17L/35R"]),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("step", "code"),
+    [
+        (Step(status=200, body=b"<html>sign in</html>", content_type="text/html"), "bad_body"),
+        (Step(status=200, body=b'{"readings": [{"airport": 1}]}'), "bad_body"),
+        (Step(status=200, body=b"[" + b" " * (9 * 1024 * 1024) + b"]"), "bad_body"),
+        (Step(status=401, body=b"no"), "auth_refused"),
+        (Step(status=503, headers={"Retry-After": "300"}), "transient"),
+        (Step(cut_at_byte=30), "truncated"),
+    ],
+)
+async def test_a_failing_service_of_runway_readings_is_noted_and_asked_again_later(
+    bench: Bench, step: Step, code: str
+) -> None:
+    """S183."""
+    feeds = runway_feeds(bench, url=f"{bench.server.url}{RUNWAYS}")
+    bench.server.script(RUNWAYS, [step])
+    assert not await feeds.turn("runway_obs")
+    record = bench.states.read("runway_obs")
+    assert (record["last_error_code"], record["failures"], bench.sink.patches) == (code, 1, [])
+    assert await feeds.turn("runway_obs")
+    assert bench.states.read("runway_obs")["failures"] == 0
+    assert {patch["city"] for patch in bench.sink.patches} == {
+        "seoul", "busan", "beijing", "shanghai", "guangzhou", "chengdu", "chongqing", "wuhan", "qingdao",
+    }  # fmt: skip

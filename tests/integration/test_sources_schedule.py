@@ -180,6 +180,6 @@ async def test_a_shell_lists_the_sources_of_both_halves(pg_dsn: str, pg_pool: Po
     settings = Settings(data_dir=tmp_path)
     await PostgresSourceStore(pg_pool, source_defaults(settings)).ensure()
     records = await source_records(settings, pg_dsn)
-    assert [record["source"] for record in records] == ["awc_metar", "celestrak_gp", "usgs_quakes"]
+    assert [record["source"] for record in records] == ["awc_metar", "celestrak_gp", "runway_obs", "usgs_quakes"]
     alone = await source_records(settings.model_copy(update={"halves": "terminal"}), None)
-    assert [record["source"] for record in alone] == ["awc_metar"]
+    assert [record["source"] for record in alone] == ["awc_metar", "runway_obs"]

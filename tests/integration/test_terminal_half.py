@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,11 +19,19 @@ from websockets.exceptions import InvalidStatus
 
 from live_streams import SseClient
 from planetwire import serving
-from planetwire.settings import Settings
+from planetwire.clock import SystemClock
+from planetwire.collect.feeds import observation_feeds
+from planetwire.collect.feedstate_file import FeedStates
+from planetwire.collect.http import PoliteClient
+from planetwire.collect.observe import ObservationFeeds
+from planetwire.collect.sink_http import HttpPatchSink
+from planetwire.demo.server import FeedServer
+from planetwire.settings import FeedSettings, Settings
 from planetwire.web.server import server_config
 from planetwire.wiring import Secrets
 
 SECRETS = Secrets("admin-token", "ingest-token", b"k" * 32)
+CLOCK = SystemClock()
 
 
 class Half:
@@ -147,3 +155,41 @@ async def test_a_head_is_its_get_without_a_body(half: Half) -> None:
     assert (await half.http.head("/api/scan/terminal", headers=known)).status_code == 304
     assert (await half.http.head("/api/v1/visualization/satellites")).status_code == 404
     assert (await half.http.head("/api/events?cities=seoul")).status_code in (404, 405)
+
+
+async def test_runway_readings_are_pulled_and_reach_curve_snapshot_and_stream(
+    half: Half, tmp_path: Path, start_feed_server: Callable[..., FeedServer]
+) -> None:
+    """S183: a feed's process delivers by the same door as everybody, and each reading once."""
+    server = start_feed_server(at=None)
+    settings = Settings(
+        data_dir=tmp_path / "feeds-process",
+        feeds={"runway_obs": FeedSettings(url=f"{server.url}/runways/readings.json")},
+    )
+    client, sink = PoliteClient(CLOCK), HttpPatchSink(f"http://127.0.0.1:{half.port}", "ingest-token", CLOCK)
+    feeds = ObservationFeeds(observation_feeds(), client, sink, FeedStates(tmp_path / "runs"), CLOCK, settings)
+    try:
+        assert await feeds.turn("runway_obs")
+        before = await half.detail("seoul")
+        stream = await SseClient.connect(half.port, f"/api/events?cities=seoul&since_revision={before['revision']}")
+        server.advance(60)
+        assert await feeds.turn("runway_obs")
+        patch = await stream.until("city_observation_patch.v1")
+        after = await half.detail("seoul")
+        assert await feeds.turn("runway_obs")
+        assert (await half.detail("seoul"))["revision"] == after["revision"], "nothing is delivered twice"
+    finally:
+        await sink.aclose()
+        await client.aclose()
+    names = {"15L/33R", "15R/33L", "16L/34R", "16R/34L"}
+    assert set(before["runway_plate_history"]) == names
+    assert all(len(points) > 140 for points in before["runway_plate_history"].values()), "a day of them"
+    points = {point["runway"]: point for point in patch["payload"]["runway_points"]}
+    assert (set(points), patch["source"], patch["payload"]["series_key"]) == (names, "runway_obs", "runway")
+    assert [name for name, point in points.items() if point["is_settlement"]] == ["15R/33L"]
+    assert patch["payload"]["temp"] == points["15R/33L"]["temp"]
+    for name, point in points.items():
+        plates = after["runway_plate_history"][name]
+        assert len(plates) == len(before["runway_plate_history"][name]) + 1
+        assert plates[-1]["temp"] == point["temp"]
+    assert (after["airport_primary"]["source"], after["freshness"]) == ("runway_obs", "fresh")

@@ -12,9 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bodies import RUNWAYS
 from long_form import examples
 from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.feed_metar import AwcMetar
+from planetwire.collect.feed_runway import RunwayObs
 from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.errors import FeedError
 from planetwire.model import Fact, Parsed
@@ -34,8 +36,9 @@ SEEDS = {
     ],
     "usgs_quakes": [(SAMPLES / "usgs_summary.geojson").read_bytes()],
     "awc_metar": [(SAMPLES / "awc_metar.json").read_bytes(), (METARS / "worldwide.txt").read_bytes()[:3_000]],
+    "runway_obs": [orjson.dumps(RUNWAYS[:6]), orjson.dumps(RUNWAYS[0])],
 }
-FEEDS = {feed.source: feed for feed in (CelestrakGp(), UsgsQuakes(), AwcMetar())}
+FEEDS = {feed.source: feed for feed in (CelestrakGp(), UsgsQuakes(), AwcMetar(), RunwayObs())}
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bodies import AT, METARS, QUAKES, RECORDS, TLE, as_csv, as_kvn, as_xml
+from bodies import AT, METARS, QUAKES, RECORDS, RUNWAYS, TLE, as_csv, as_kvn, as_xml
 from fix_observations import open_observations
 from fix_postgres import database_of
 from long_form import examples
@@ -23,6 +23,7 @@ from planetwire.clock import ManualClock
 from planetwire.collect.accept import Ingest
 from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.feed_metar import AwcMetar
+from planetwire.collect.feed_runway import RunwayObs
 from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.errors import FeedError
 from planetwire.facts import aside_postgres
@@ -34,13 +35,14 @@ from planetwire.model import Batch, Fact, Parsed
 from planetwire.postgres import open_pool
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
-FEEDS: dict[str, Any] = {feed.source: feed for feed in (CelestrakGp(), UsgsQuakes(), AwcMetar())}
+FEEDS: dict[str, Any] = {feed.source: feed for feed in (CelestrakGp(), UsgsQuakes(), AwcMetar(), RunwayObs())}
 BODIES = {
     "celestrak_gp": [
         orjson.dumps(RECORDS[:6]), as_csv(RECORDS[:6]), as_kvn(RECORDS[:6]), as_xml(RECORDS[:6]), TLE.encode()
     ],
     "usgs_quakes": [orjson.dumps({**QUAKES, "features": QUAKES["features"][:6]})],
     "awc_metar": [orjson.dumps(METARS[:6]), b"KLGA 281101Z 00000KT 10SM 12/02 A2992\n" * 3],
+    "runway_obs": [orjson.dumps({"readings": RUNWAYS[:6]}), orjson.dumps(RUNWAYS[:6])],
 }  # fmt: skip
 ODD = [
     b"\\ud800", b"\\u0000", b"\x00", b"\xff\xfe", b"1e400", b"-1e400", b"NaN", b"Infinity", b"9" * 40, b"9" * 5_000,
@@ -55,7 +57,7 @@ values = st.recursive(
     max_leaves=8,
 )  # fmt: skip
 _accepted: dict[str, list[Fact]] = {"celestrak_gp": [], "usgs_quakes": []}
-_reports: list[dict[str, Any]] = []
+_reports: dict[str, list[dict[str, Any]]] = {"awc_metar": [], "runway_obs": []}
 
 
 def damaged(data: st.DataObject, source: str) -> bytes:
@@ -70,7 +72,7 @@ def damaged(data: st.DataObject, source: str) -> bytes:
 def changed(data: st.DataObject, source: str) -> bytes:
     """Fields of any value, missing and strange ones, records of any shape."""
     body = orjson.loads(BODIES[source][0])
-    records = body["features"] if isinstance(body, dict) else body
+    records = next(value for value in body.values() if isinstance(value, list)) if isinstance(body, dict) else body
     for _ in range(data.draw(st.integers(1, 6))):
         index = data.draw(st.integers(0, len(records) - 1))
         target = records[index] if isinstance(records[index], dict) else {}
@@ -96,8 +98,8 @@ def kept(source: str, body: bytes, records: int | None = None) -> None:
     for one in result.rejects:
         assert one.code.isascii() and one.reason and len(one.sample) <= 200
         orjson.dumps([one.reason, one.sample])
-    if source == "awc_metar":
-        _reports.extend(row for row in result.rows if isinstance(row, dict))
+    if source in _reports:
+        _reports[source].extend(row for row in result.rows if isinstance(row, dict))
         for row in result.rows:
             assert orjson.loads(orjson.dumps(row)) == row
     else:
@@ -150,11 +152,12 @@ def test_all_that_was_accepted_is_stored_and_found(dsn: str, source: str, monkey
     assert asyncio.run(store(dsn, source, facts)) == (len(keys), len(keys))
 
 
-def test_all_reports_that_were_accepted_are_taken_by_the_ingest_and_stored(tmp_path: Path) -> None:
-    if not _reports:
-        kept("awc_metar", BODIES["awc_metar"][0])
+@pytest.mark.parametrize("source", sorted(_reports))
+def test_all_reports_that_were_accepted_are_taken_by_the_ingest_and_stored(source: str, tmp_path: Path) -> None:
+    if not _reports[source]:
+        kept(source, BODIES[source][0])
     known = {city.icao for city in CITIES}
-    patches, _ = FEEDS["awc_metar"].patches([row for row in _reports if row["station"] in known])
+    patches, _ = FEEDS[source].patches([row for row in _reports[source] if row["station"] in known])
     asyncio.run(take(tmp_path / "observations.db", patches))
 
 

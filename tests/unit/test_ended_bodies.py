@@ -7,9 +7,10 @@ from typing import Any
 import orjson
 import pytest
 
-from bodies import AT, METARS, QUAKES, RECORD, RECORDS, TLE, as_csv, as_kvn, as_xml
+from bodies import AT, METARS, QUAKES, RECORD, RECORDS, RUNWAYS, TLE, as_csv, as_kvn, as_xml
 from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.feed_metar import AwcMetar
+from planetwire.collect.feed_runway import RunwayObs
 from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.model import Parsed
 
@@ -22,6 +23,7 @@ WHOLE: dict[str, tuple[Any, bytes]] = {
     "GP TLE": (CelestrakGp(), TLE.encode()),
     "quakes": (UsgsQuakes(), orjson.dumps(QUAKES)),
     "METAR JSON": (AwcMetar(), orjson.dumps(METARS)),
+    "runways": (RunwayObs(), orjson.dumps({"readings": RUNWAYS})),
 }
 TAILS = {
     "a second list": orjson.dumps(RECORDS[:3]),

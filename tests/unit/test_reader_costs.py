@@ -9,10 +9,11 @@ from typing import Any
 import orjson
 import pytest
 
-from bodies import AT, RECORD, TLE, as_csv, as_kvn, as_xml
+from bodies import AT, RECORD, RUNWAYS, TLE, as_csv, as_kvn, as_xml
 from planetwire.collect import feed_usgs, lines
 from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.feed_metar import AwcMetar
+from planetwire.collect.feed_runway import RunwayObs
 from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.collect.json_records import FAILED_LEAST_BYTES, FAILED_SHARE, json_records
 from planetwire.collect.records import MAX_RECORD_BYTES, MAX_RECORDS
@@ -70,6 +71,7 @@ BODIES: dict[str, tuple[Any, Callable[[int], bytes]]] = {
     "prose": (CelestrakGp(), lambda n: b"word <b> < <a \n" * n + TLE.encode()),
     "reports on lines": (AwcMetar(), lambda n: b"KLGA 281151Z 00000KT 10SM 12/02 A2992\n" * n),
     "reports on one line": (AwcMetar(), lambda n: b"KLGA 281151Z 00000KT 10SM 12/02 A2992 " * n),
+    "runways": (RunwayObs(), lambda n: orjson.dumps([RUNWAYS[0] | {"time": 1_780_000_000 + i} for i in range(n)])),
     "headings": (AwcMetar(), lambda n: b"SAUS70 KWBC 281200\nKLGA 281151Z 00000KT 12/02=\n" * n),
 }
 

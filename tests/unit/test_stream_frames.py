@@ -101,6 +101,21 @@ def test_cities_keep_their_order_and_come_once() -> None:
     assert query.topics == ("city:b", "city:hong kong", "city:a")
 
 
+@pytest.mark.parametrize("query", [b"", b"since_revision=x&replay_limit=x", b"Cities=a", b"x=cities%3Da"])
+def test_without_cities_nothing_else_is_looked_at(query: bytes) -> None:
+    """S229: a page of before the parameter is answered, whatever else it asks."""
+    parsed = parse_query(query, [(b"last-event-id", b"7")], known)
+    assert (parsed.cities, parsed.unknown, parsed.since, parsed.topics) == ((), (), None, ())
+
+
+@pytest.mark.parametrize("query", [b"cities=", b"cities", b"cities=,%20", b"since_revision=1&cities="])
+def test_cities_that_are_named_empty_are_an_error(query: bytes) -> None:
+    """S229: who knows the parameter is told that it names nothing."""
+    with pytest.raises(InputError) as caught:
+        parse_query(query, [], known)
+    assert caught.value.code == "no_cities"
+
+
 def test_limits_count_addresses_and_the_total() -> None:
     limits = ConnectionLimits(total=3, per_address=2)
     slots = [limits.take("a"), limits.take("a")]

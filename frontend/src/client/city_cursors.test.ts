@@ -75,7 +75,16 @@ describe("positions", () => {
   it("follow heartbeats, but not past something missing (F14)", () => {
     const cursors = known("a", 10);
     cursors.snapshot("b", EPOCH, 10);
-    cursors.join(EPOCH, 10, { epoch: EPOCH, revision: 10 }, new Map(), ["a", "b"]);
+    cursors.join(
+      EPOCH,
+      10,
+      { epoch: EPOCH, revision: 10 },
+      new Map([
+        ["a", 0],
+        ["b", 0],
+      ]),
+      ["a", "b"],
+    );
     cursors.receive(step("b", 30, 20));
     cursors.heartbeat(40, ["a", "b"]);
     expect(cursors.since(["a"])?.revision).toBe(40);

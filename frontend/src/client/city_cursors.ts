@@ -137,8 +137,9 @@ export class CityCursors {
     for (const city of asked) {
       const place = this.#place(city);
       if (place.through === null || place.required !== null || place.held.length > 0) continue;
-      // A city that joined behind the stream's beginning is not covered by what the stream has sent.
-      if (this.#cover && place.through >= this.#cover.from) place.through = Math.max(place.through, revision);
+      // Not covered by what the stream has sent: a city that it does not name, or that joined behind its beginning.
+      if (this.#cover?.last.has(city) && place.through >= this.#cover.from)
+        place.through = Math.max(place.through, revision);
     }
   }
 

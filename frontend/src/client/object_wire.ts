@@ -19,6 +19,14 @@ export interface Found {
   readonly lon: number | null;
 }
 
+/** A place that is not the fact's own: how it was found. */
+export interface ResolvedPlace {
+  readonly method: "given" | "geocode" | "manual";
+  /** How far off it may be. */
+  readonly precision_m: number | null;
+  readonly resolver: string | null;
+}
+
 /** All that the server knows of one object; as a feature it can be shown before its layer is loaded. */
 export interface ObjectCard {
   readonly id: string;
@@ -28,6 +36,7 @@ export interface ObjectCard {
   readonly layer_title: string;
   readonly layer_title_zh: string;
   readonly provenance: Provenance;
+  readonly place: ResolvedPlace | null;
 }
 
 export interface Asking {
@@ -62,6 +71,12 @@ export async function fetchSearch(http: Http, question: string, { signal }: Aski
   return items(await http.get<unknown>(`/api/v1/search?${query}`, { signal })).flatMap((item) => found(item) ?? []);
 }
 
+function placeOf(raw: Raw): ResolvedPlace | null {
+  const method = raw.place_method;
+  if (method !== "given" && method !== "geocode" && method !== "manual") return null;
+  return { method, precision_m: finite(raw.place_precision_m), resolver: text(raw.place_resolver) };
+}
+
 function featureOf(raw: Raw, id: string): Feature {
   return {
     id: text(raw.feature) ?? id,
@@ -88,6 +103,7 @@ export async function fetchCard(http: Http, layer: string, feature: string, { si
     layer_title: text(raw.layer_title) ?? layer,
     layer_title_zh: text(raw.layer_title_zh) ?? layer,
     provenance: provenance(raw.provenance),
+    place: placeOf(raw),
   };
 }
 

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { connected, EPOCH, patch, testStream } from "../testing/stream";
 import { streamUrl } from "./sse";
+import { parseSseFrame } from "./sse_frames";
 import { hasSource, STREAM_SIGNALS, STREAM_STATES, STREAM_TABLE, type StreamState } from "./sse_states";
 
 function live(city = "shanghai", revision = 5) {
@@ -46,6 +47,29 @@ describe("the table", () => {
         expect(back).toBe("live");
       }),
     );
+  });
+});
+
+// S229: what a server says to whoever names no city, as when something on the way dropped the query.
+describe("a stream that carries no city", () => {
+  it("lives, is told of, and makes nobody believe that its cities are quiet", () => {
+    const test = testStream();
+    test.stream.want(["shanghai"]);
+    test.stream.snapshot("shanghai", EPOCH, 5);
+    test.timers.advance(200);
+    const hint = { code: "no_cities", text: "name cities" };
+    test.last().send({ ...connected({}, 9), hint });
+    expect(test.stream.state).toBe("live");
+    expect([test.heard.resyncs, test.heard.debug]).toEqual([[], ["events.hint name cities"]]);
+    test.last().send({ type: "heartbeat", cursor: `${EPOCH}-9` });
+    expect(test.stream.cursors.since(["shanghai"])).toEqual({ epoch: EPOCH, revision: 5 });
+  });
+
+  it.each([null, 7, "words", [], {}, { text: 3 }])("reads a hint that is none (%j) as none", (hint) => {
+    expect(parseSseFrame(JSON.stringify({ ...connected({}, 9), hint }))).toMatchObject({
+      kind: "connected",
+      hint: null,
+    });
   });
 });
 

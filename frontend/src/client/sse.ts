@@ -231,6 +231,7 @@ export class ObservationStream {
 
   #joined(frame: Extract<SseFrame, { kind: "connected" }>): void {
     this.#heartbeat_s = frame.heartbeat_s;
+    if (frame.hint !== null) this.#debug("events.hint", frame.hint);
     const changed = this.cursors.epoch !== null && this.cursors.epoch !== frame.epoch;
     const missing = this.cursors.join(frame.epoch, frame.revision, this.#since, frame.cities, this.#cities);
     this.#signal("connected");

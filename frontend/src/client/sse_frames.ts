@@ -14,7 +14,15 @@ export interface CityStep {
 }
 
 export type SseFrame =
-  | { kind: "connected"; epoch: string; revision: number; cities: ReadonlyMap<string, number>; heartbeat_s: number }
+  | {
+      kind: "connected";
+      epoch: string;
+      revision: number;
+      cities: ReadonlyMap<string, number>;
+      heartbeat_s: number;
+      /** What the server would have us ask otherwise, in its words. */
+      hint: string | null;
+    }
   | { kind: "step"; step: CityStep; label: string }
   | { kind: "heartbeat"; cursor: Cursor | number | null }
   | { kind: "resync"; reason: string; latest_revision: number | null; cities: readonly string[] }
@@ -35,6 +43,7 @@ function connected(frame: Raw): SseFrame {
     revision: whole(frame.revision) ?? 0,
     cities,
     heartbeat_s: Math.max(1, finite(frame.heartbeat_s) ?? HEARTBEAT_S),
+    hint: text(record(frame.hint)?.text),
   };
 }
 

@@ -51,6 +51,27 @@ describe("which events concern an open card", () => {
   });
 });
 
+describe("the place of an open card", () => {
+  // S22: a place that was looked up is told from one that the source gave, with whose list it was found in.
+  it.each([
+    [{ place_method: "geocode", place_precision_m: 16_500, place_resolver: "geonames" }, "geocode", 16_500, "geonames"],
+    [{ place_method: "manual", place_precision_m: null }, "manual", null, null],
+  ])("is read with how it was found: %j", async (told, method, precision_m, resolver) => {
+    const { answer, view } = setUp();
+    await answer({ ...card("ISS"), ...told });
+    expect(view().card?.place).toEqual({ method, precision_m, resolver });
+  });
+
+  it.each([{}, { place_method: null }, { place_method: "guess" }, { place_method: 3 }])(
+    "is the fact's own when nothing, or what nobody knows, is said: %j",
+    async (told) => {
+      const { answer, view } = setUp();
+      await answer({ ...card("ISS"), ...told });
+      expect(view().card?.place).toBeNull();
+    },
+  );
+});
+
 describe("an open card", () => {
   it("is fetched at once, by its id", async () => {
     const { asked, answer, view } = setUp();

@@ -10,7 +10,7 @@ import type { PointId } from "../draw/globe_points";
 import { orbitOf } from "../draw/layer_satellites";
 import { tempText } from "../draw/unit";
 import { agoText } from "./age";
-import { coordinateText, countText, decimalText, timeOf, utcText } from "./earth_format";
+import { coordinateText, countText, decimalText, radiusText, timeOf, utcText } from "./earth_format";
 import { CloseIcon } from "./icons";
 import { toastOnce } from "./toasts";
 import { provenanceIn, useEarthAccess, useLayer } from "./use_earth";
@@ -131,6 +131,16 @@ function PlainRows({ feature }: { feature: Feature }) {
   return <Rows rows={usePlainRows(feature)} />;
 }
 
+/** How a place that is not the fact's own was found, and how far off it may be. */
+function useLocatedText(card: ObjectCard | null): string | null {
+  const { t, i18n } = useTranslation("earth");
+  if (!card?.place) return null;
+  const { method, precision_m, resolver } = card.place;
+  const how = method === "geocode" && resolver === "geonames" ? "geonames" : method;
+  const radius = precision_m === null ? null : radiusText(precision_m, i18n.language);
+  return [t(`card.located_by.${how}`), radius].filter(Boolean).join(" · ");
+}
+
 /** Only web addresses: a feed's text must not become a script. */
 function detailsUrl(feature: Feature): string | null {
   const { url } = feature.data;
@@ -165,6 +175,7 @@ function Content({ feature, picked, card }: { feature: Feature; picked: PointId;
   const known = feature.lat === null || feature.lon === null ? null : { lat: feature.lat, lon: feature.lon };
   const place = drawn ?? known;
   const url = detailsUrl(feature);
+  const locatedText = useLocatedText(card);
   return (
     <>
       {feature.kind === "satellite" ? (
@@ -179,6 +190,7 @@ function Content({ feature, picked, card }: { feature: Feature; picked: PointId;
       <Rows
         rows={[
           ["position", place ? coordinateText(place.lat, place.lon) : null],
+          ["located", locatedText],
           ["source", feature.source],
           ["collected", timeText(card?.collected_at)],
         ]}

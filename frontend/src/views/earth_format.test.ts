@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { connectionWord } from "./EarthConnection";
-import { coordinateText, decimalText, durationText, timeOf, utcText } from "./earth_format";
+import { coordinateText, decimalText, durationText, radiusText, timeOf, utcText } from "./earth_format";
 import { freshnessOf, type LookInput, lookOf } from "./earth_freshness";
 
 describe("texts", () => {
@@ -11,6 +11,15 @@ describe("texts", () => {
   it("places name their hemispheres", () => {
     expect(coordinateText(-12.345, 170)).toBe("12.35° S 170.00° E");
     expect(coordinateText(0, -0.5)).toBe("0.00° N 0.50° W");
+  });
+
+  it("how far off a place may be", () => {
+    expect([800, 1_000, 16_500, 0].map((radius_m) => radiusText(radius_m, "en"))).toEqual([
+      "± 800 m",
+      "± 1.0 km",
+      "± 17 km",
+      "± 0 m",
+    ]);
   });
 
   it("times without a zone are UTC, as CelesTrak writes its epochs", () => {

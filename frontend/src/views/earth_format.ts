@@ -12,6 +12,12 @@ export function decimalText(value: number, language: string): string {
   );
 }
 
+/** `± 800 m`, `± 16 km`: an order of magnitude, not a figure. */
+export function radiusText(radius_m: number, language: string): string {
+  if (radius_m < 1_000) return `± ${countText(Math.round(radius_m), language)} m`;
+  return `± ${decimalText(radius_m / 1_000, language)} km`;
+}
+
 export function coordinateText(lat: number, lon: number): string {
   const northSouth = lat >= 0 ? "N" : "S";
   const eastWest = lon >= 0 ? "E" : "W";

@@ -23,35 +23,38 @@ class Delivered:
     def __init__(self, cursor: dict[str, str]) -> None:
         self.cursor = dict(cursor)
         self._since = {station: _earlier(newest) for station, newest in cursor.items()}
-        self._temps: dict[tuple[str, str], float] = {}
+        self._said: dict[tuple[str, str], object] = {}
 
     def new_of(self, patches: Iterable[Json], now: datetime) -> list[Json]:
-        """The patches that are to be delivered now, in their order; a corrected temperature is new again."""
+        """The patches that are to be delivered now, in their order; one that says something else is new again."""
         first, last = iso(now - HISTORY), iso(now + AHEAD)
         return [patch for patch in patches if first <= patch["obs_time"] <= last and self._is_new(patch)]
 
     def _is_new(self, patch: Json) -> bool:
-        station, observed_at, temp = _key(patch)
-        if (station, observed_at) in self._temps:
-            return self._temps[station, observed_at] != temp
+        station, observed_at, said = _key(patch)
+        if (station, observed_at) in self._said:
+            return self._said[station, observed_at] != said
         return observed_at > self._since.get(station, "")
 
     def mark(self, patches: Sequence[Json]) -> None:
         """These were accepted by the ingest."""
         for patch in patches:
-            station, observed_at, temp = _key(patch)
-            self._temps[station, observed_at] = temp
+            station, observed_at, said = _key(patch)
+            self._said[station, observed_at] = said
             self.cursor[station] = max(self.cursor.get(station, ""), observed_at)
 
     def forget(self, now: datetime) -> None:
         """Drop what is too old to be offered again."""
         oldest = iso(now - HISTORY)
-        kept = [(key, temp) for key, temp in self._temps.items() if key[1] >= oldest]
-        self._temps = dict(kept[-MAX_REMEMBERED:])
+        kept = [(key, said) for key, said in self._said.items() if key[1] >= oldest]
+        self._said = dict(kept[-MAX_REMEMBERED:])
 
 
-def _key(patch: Json) -> tuple[str, str, float]:
-    return patch["payload"]["station_code"], patch["obs_time"], patch["payload"]["temp"]
+def _key(patch: Json) -> tuple[str, str, object]:
+    """Station, time, and what was said: the temperature, and that of each place of each runway."""
+    payload = patch["payload"]
+    points = tuple(tuple(point.values()) for point in payload.get("runway_points", ()))
+    return payload["station_code"], patch["obs_time"], (payload.get("temp"), points) if points else payload["temp"]
 
 
 def _earlier(newest: str) -> str:

@@ -12,6 +12,7 @@ from typing import Protocol
 from planetwire.collect.credential import BEARER, Access
 from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.feed_metar import AwcMetar
+from planetwire.collect.feed_runway import RunwayObs
 from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.collect.http import FetchRules
 from planetwire.collect.http_get import can_be_asked
@@ -37,7 +38,10 @@ class FactFeed(Feed, Protocol):
 
 
 class ObservationFeed(Protocol):
-    """A feed of city observations: asked for by stations and hours, delivered as ingest patches."""
+    """A feed of city observations: asked for by stations and hours, delivered as ingest patches.
+
+    `default_url` empty: nobody is known who could be asked, and the feed is off until the operator names an address.
+    """
 
     source: str
     default_url: str
@@ -67,7 +71,7 @@ def fact_feeds() -> dict[str, FactFeed]:
 
 def observation_feeds() -> dict[str, ObservationFeed]:
     """By source."""
-    feeds: tuple[ObservationFeed, ...] = (AwcMetar(),)
+    feeds: tuple[ObservationFeed, ...] = (AwcMetar(), RunwayObs())
     return {feed.source: feed for feed in feeds}
 
 
@@ -83,6 +87,11 @@ def _defaults(feed: FactFeed, own: FeedSettings) -> SourceDefaults:
         floor_s=feed.floor_s if own.floor_s is None else own.floor_s,
         enabled=True if own.enabled is None else own.enabled,
     )
+
+
+def address_of(feed: FactFeed | ObservationFeed, own: FeedSettings) -> str:
+    """Where it is asked for; empty when nobody said."""
+    return own.url or feed.default_url
 
 
 def access_to(feed: FactFeed | ObservationFeed, own: FeedSettings) -> Access:
@@ -106,6 +115,8 @@ def check_feed(feed: FactFeed | ObservationFeed, own: FeedSettings) -> None:
     prefix = f"PLANETWIRE_FEEDS__{feed.source.upper()}__"
     if own.url is not None and not can_be_asked(own.url):
         raise SetupError(f"{prefix}URL: an http:// or https:// address is needed, not {host_of(own.url)}")
+    if own.enabled and not address_of(feed, own):
+        raise SetupError(f"{prefix}ENABLED: no public service has this shape, so {prefix}URL has to say whom to ask")
     if own.token is None:
         return
     if plain_header(own.token.get_secret_value()) != own.token.get_secret_value():

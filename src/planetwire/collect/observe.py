@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from planetwire import plain_json
 from planetwire.backoff import Backoff, after_failures_s
 from planetwire.collect.delivered import Delivered
-from planetwire.collect.feeds import ObservationFeed, access_to, rules_of
+from planetwire.collect.feeds import ObservationFeed, access_to, address_of, rules_of
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.http import Outcome, PoliteClient
 from planetwire.errors import FeedError, PlanetwireError
@@ -119,7 +119,7 @@ class ObservationFeeds:
         """The remembered record with the settings in force."""
         feed, own = self._feeds[source], self._settings.feed(source)
         return self._states.read(source) | {
-            "enabled": True if own.enabled is None else own.enabled,
+            "enabled": bool(address_of(feed, own)) and own.enabled is not False,
             "interval_s": feed.interval_s if own.interval_s is None else own.interval_s,
             "floor_s": feed.floor_s if own.floor_s is None else own.floor_s,
         }
@@ -156,7 +156,7 @@ class ObservationFeeds:
     async def _chunk(self, source: str, stations: Sequence[str], turn: _Turn, marks: Delivered) -> None:
         """Ask for some stations; a capped answer that does not reach back far enough is asked for in halves."""
         feed, own = self._feeds[source], self._settings.feed(source)
-        url = feed.url(own.url or feed.default_url, stations, turn.hours)
+        url = feed.url(address_of(feed, own), stations, turn.hours)
         known = self._validators.setdefault(source, {})
         turn.requests += 1
         rules, access = rules_of(feed, own), access_to(feed, own)

@@ -14,7 +14,7 @@ from planetwire.demo.answer import JSON, Answer, Query, text
 from planetwire.demo.script import Counts, CountTable, Scripts, Step, bytes_of, checked, step_of
 from planetwire.demo.simclock import SimClock
 from planetwire.demo.wire import BadRequest, Request, body_on_wire, prepare, requests, send
-from planetwire.demo.world import GP_PATH, METAR_PATH, QUAKES_FOLDER, World
+from planetwire.demo.world import GP_PATH, METAR_PATH, QUAKES_FOLDER, RUNWAYS_PATH, World
 from planetwire.errors import Forbidden, InputError, NotFound, PlanetwireError
 from planetwire.log import get_logger
 
@@ -31,6 +31,7 @@ def demo_environment(url: str) -> dict[str, str]:
         "celestrak_gp": (f"{url}{GP_PATH}?GROUP=active&FORMAT=json", 600),
         "usgs_quakes": (f"{url}{QUAKES_FOLDER}all_day.geojson", 15),
         "awc_metar": (f"{url}{METAR_PATH}", 30),
+        "runway_obs": (f"{url}{RUNWAYS_PATH}", 30),
     }
     environment = {"PLANETWIRE_SIMULATED": "true"}
     for source, (address, interval_s) in feeds.items():

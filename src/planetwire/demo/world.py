@@ -7,12 +7,14 @@ from importlib.resources import files
 from planetwire.demo.answer import GEOJSON, JSON, TEXT, Answer, Query, text
 from planetwire.demo.metars import Metars
 from planetwire.demo.quakes import Quakes
+from planetwire.demo.runways import Runways
 from planetwire.demo.satellites import Satellites
 from planetwire.demo.simclock import SimClock
 
 GP_PATH = "/NORAD/elements/gp.php"
 METAR_PATH = "/api/data/metar"
 METAR_CACHE_PATH = "/data/cache/metars.cache.csv.gz"
+RUNWAYS_PATH = "/runways/readings.json"
 QUAKES_FOLDER = "/earthquakes/feed/v1.0/summary/"
 SAMPLES_FOLDER = "/_samples/"
 
@@ -46,6 +48,7 @@ class World:
         self.satellites = Satellites(seed, strict=strict)
         self.quakes = Quakes(seed, clock.start_s)
         self.metars = Metars(seed, clock.start_s, cadence_s)
+        self.runways = Runways(seed, clock.start_s, cadence_s)
 
     def answer(self, path: str, query: Query) -> Answer:
         """The provider's answer now; 404 for a path that no provider has."""
@@ -58,6 +61,8 @@ class World:
             return self.metars.answer(query, now_s)
         if path == METAR_CACHE_PATH:
             return self.metars.cache_file(now_s)
+        if path == RUNWAYS_PATH:
+            return self.runways.answer(query, now_s)
         name = path.removeprefix(SAMPLES_FOLDER)
         if path.startswith(SAMPLES_FOLDER) and name in sample_names():
             return Answer(sample(name), sample_type(name))

@@ -61,6 +61,53 @@ where (o.norad_id, o.name, o.epoch, o.inclination, o.raan, o.ecc, o.argp, o.mean
 -- Of facts whose elements say nothing any more.
 delete from satellite_orbits where source = $1 and fact_key = any ($2::text[])
 
+-- name: put_places
+-- Rows that are there with the same values are not written. What somebody put right, or locked, or what another program
+-- resolved, is not ours to change.
+with wanted as (
+    select * from unnest($2::text[], $3::text[], $4::float8[], $5::float8[], $6::float8[], $7::float8[], $8::text[])
+        as w (fact_key, method, lat, lon, precision_m, confidence, resolver)
+), changed as (
+    select w.* from wanted w
+    left join lateral (
+        select * from resolved_locations old where old.source = $1 and old.fact_key = w.fact_key offset 0) o on true
+    where o.id is null
+        or (not o.locked and o.method <> 'manual' and o.resolver = any ($9::text[])
+            and (o.method, o.lat, o.lon, o.precision_m, o.confidence, o.resolver)
+                is distinct from (w.method, w.lat, w.lon, w.precision_m, w.confidence, w.resolver))
+    order by w.fact_key
+)
+insert into resolved_locations as o (source, fact_key, method, lat, lon, precision_m, confidence, resolver)
+select $1, fact_key, method, lat, lon, precision_m, confidence, resolver from changed
+on conflict (source, fact_key) do update set
+    method = excluded.method, lat = excluded.lat, lon = excluded.lon, precision_m = excluded.precision_m,
+    confidence = excluded.confidence, resolver = excluded.resolver
+where not o.locked and o.method <> 'manual' and o.resolver = any ($9::text[])
+
+-- name: places_of_ours
+-- Of most sources there are none: then nothing is looked for, fact by fact.
+select exists (
+    select from resolved_locations
+    where source = $1 and resolver = any ($2::text[]) and not locked and method <> 'manual')
+
+-- name: move_places
+-- Of facts that have coordinates of their own by now.
+update resolved_locations o set
+    method = w.method, lat = w.lat, lon = w.lon, precision_m = w.precision_m, confidence = w.confidence,
+    resolver = w.resolver
+from unnest($2::text[], $3::text[], $4::float8[], $5::float8[], $6::float8[], $7::float8[], $8::text[])
+    as w (fact_key, method, lat, lon, precision_m, confidence, resolver)
+where o.source = $1 and o.fact_key = w.fact_key
+    and not o.locked and o.method <> 'manual' and o.resolver = any ($9::text[])
+    and (o.method, o.lat, o.lon, o.precision_m, o.confidence, o.resolver)
+        is distinct from (w.method, w.lat, w.lon, w.precision_m, w.confidence, w.resolver)
+
+-- name: drop_places
+-- Of facts whose place nobody can say any more.
+delete from resolved_locations
+where source = $1 and fact_key = any ($2::text[])
+    and resolver = any ($3::text[]) and not locked and method <> 'manual'
+
 -- name: not_yet_projected
 -- Locked against change and delete, so that no derived row is older than its fact or outlives it. Those that somebody
 -- holds are left: who changes a fact past the jobs notes it in `derived_pending`. A time of a year that nobody else can

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planetwire.layers.places import GEONAMES, GEONAMES_LICENCE, GEONAMES_ZH, asked
 from planetwire.layers.values import joined, number, text
 from planetwire.model import Derived, Fact, LayerAdapter, Provenance
 
@@ -15,6 +16,7 @@ def _derive(fact: Fact) -> Derived:
         properties={"mag": magnitude, "mag_type": text(fact.data.get("mag_type")) or None, "depth_km": depth_km},
         severity=magnitude,
         alt_m=None if depth_km is None else -1000.0 * depth_km,
+        place=asked(fact, "place"),
     )
 
 
@@ -30,14 +32,14 @@ EARTHQUAKES = LayerAdapter(
     cache_patterns=("earth:layer:earthquakes:*",),
     stale_after_s=1800.0,  # the feed is rebuilt every minute
     provenance=Provenance(
-        publisher="U.S. Geological Survey, Earthquake Hazards Program",
-        licence="Public domain",
+        publisher=f"U.S. Geological Survey, Earthquake Hazards Program; {GEONAMES}",
+        licence=f"Public domain; {GEONAMES_LICENCE}",
         coverage="Worldwide; small events mainly where the seismic networks are dense, above all in the USA",
         limits="First solutions are automatic: magnitude, depth and place may be revised for weeks, and an event may "
         "be withdrawn",
         zh=Provenance(
-            publisher="美国地质调查局地震灾害项目",
-            licence="公有领域",
+            publisher=f"美国地质调查局地震灾害项目；{GEONAMES_ZH}",
+            licence=f"公有领域；{GEONAMES_LICENCE}",
             coverage="全球；小震主要见于台网密集处，尤其是美国",
             limits="首次结果由系统自动给出：震级、深度和位置可能在数周内修订，事件也可能被撤回",
         ),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planetwire.layers.places import GEONAMES, GEONAMES_LICENCE, GEONAMES_ZH, asked
 from planetwire.layers.values import joined, text
 from planetwire.model import Derived, Fact, LayerAdapter, Provenance
 
@@ -12,6 +13,7 @@ def _derive(fact: Fact) -> Derived:
     return Derived(
         subtitle=joined(names["airport"], names["icao"], names["name_zh"]),
         properties={key: names[key] or None for key in ("city", "icao")},
+        place=asked(fact, "city"),
     )
 
 
@@ -23,21 +25,23 @@ WEATHER_STATIONS = LayerAdapter(
     kind="point",
     feeds=(("collected_data", "city_observation"), ("resolved_locations", "city_observation")),
     owned_tables=("resolved_locations", "earth_interactables"),
-    readings_of=("awc_metar",),
+    readings_of=("awc_metar", "runway_obs"),
     derive=_derive,
     cache_patterns=("earth:layer:weather_stations:*", "dash:terminal:*"),
     stale_after_s=7200.0,  # an airport reports every half hour or hour
     provenance=Provenance(
         publisher="The weather services and airports behind the Terminal's sources; each station names its own "
-        "(`observed_by`), METAR reports come through the U.S. Aviation Weather Center",
-        licence="METAR reports: public domain. Readings that others push here: as their senders state",
+        "(`observed_by`), METAR reports come through the U.S. Aviation Weather Center; "
+        f"{GEONAMES}",
+        licence="METAR reports: public domain. Readings that others push here: as their senders state. "
+        f"{GEONAMES_LICENCE}",
         coverage="The cities of the Terminal, one station each, shown where the city's airport lies",
         limits="The newest reading alone, at most one a minute and station, as it was reported: neither checked nor "
         "corrected here, and moving only while the Terminal half runs",
         zh=Provenance(
             publisher="终端各数据源背后的气象部门和机场；每个站点注明自己的来源（`observed_by`），"
-            "METAR 报文经美国航空气象中心取得",
-            licence="METAR 报文：公有领域。由他人推送的观测：以推送方声明为准",
+            f"METAR 报文经美国航空气象中心取得；{GEONAMES_ZH}",
+            licence="METAR 报文：公有领域。由他人推送的观测：以推送方声明为准。" + GEONAMES_LICENCE,
             coverage="终端中的城市，每城一站，显示在该城机场的位置",
             limits="仅最新观测，每站每分钟至多一次，按原样显示，未经本系统校验或订正；仅在终端部分运行时更新",
         ),

@@ -69,9 +69,16 @@ def milliseconds(at: datetime) -> int:
 
 
 def connected(
-    *, epoch: str, revision: int, cities: Mapping[str, int], unknown: Sequence[str], heartbeat_s: float, at: datetime
+    *,
+    epoch: str,
+    revision: int,
+    cities: Mapping[str, int],
+    unknown: Sequence[str],
+    heartbeat_s: float,
+    at: datetime,
+    hint: Mapping[str, str] | None = None,
 ) -> Json:
-    """The first frame of an SSE stream."""
+    """The first frame of an SSE stream. `hint`: what whoever asked should ask otherwise."""
     return {
         "type": "connected",
         "revision": revision,
@@ -79,6 +86,7 @@ def connected(
         "cities": dict(cities),
         "unknown": list(unknown),
         "heartbeat_s": heartbeat_s,
+        **({} if hint is None else {"hint": dict(hint)}),
         "ts": milliseconds(at),
     }
 

@@ -32,6 +32,10 @@ HEADERS = (
 RETRY_MS = (1_000, 5_000)  # told to every stream at its start
 DRAIN_RETRY_MS = (500, 10_000)  # told at shutdown, so that not all return in the same second
 BEATS_AT_ONCE = 500  # heartbeats written before other work gets its turn
+NO_CITIES = {  # said to a page of before `cities`: an error it would only repeat, for ever
+    "code": "no_cities",
+    "text": "no city was named, so no patch is sent here: name up to 50, ?cities=seoul,taipei; /api/cities lists them",
+}
 
 Headers = Sequence[tuple[bytes, bytes]]
 
@@ -96,6 +100,7 @@ class SseStream:
             unknown=query.unknown,
             heartbeat_s=self._endpoint.heartbeat_s,
             at=self._endpoint.clock.now(),
+            hint=None if query.cities else NO_CITIES,
         )
         self.write(frames.sse_retry(random.randint(*RETRY_MS)) + frames.sse_control(frame))
         if not self._carrier.is_full():

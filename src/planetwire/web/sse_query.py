@@ -22,7 +22,10 @@ _INTEGER = re.compile(r"[+-]?\d{1,100}")
 
 @dataclass(frozen=True, slots=True)
 class SseQuery:
-    """City keys in the order asked for, names we do not know, the cursor (None: live only), the replay limit."""
+    """City keys in the order asked for, names we do not know, the cursor (None: live only), the replay limit.
+
+    Without cities: of a page that does not know the parameter. Nothing else that it asked for has a meaning then.
+    """
 
     cities: tuple[str, ...]
     unknown: tuple[str, ...]
@@ -46,6 +49,8 @@ def parse_query(
         fields = parse_qs(query_string.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=FIELDS_MAX)
     except ValueError:
         raise InputError("too many query parameters") from None
+    if "cities" not in fields:
+        return SseQuery((), (), None, REPLAY_DEFAULT)
     cities, unknown = _cities(",".join(fields.get("cities", [])), resolve_city)
     last_id = next((value for name, value in headers if name == b"last-event-id"), b"").decode("latin-1").strip()
     since = _from_header(last_id) if last_id else _from_url(fields.get("since_revision", []))

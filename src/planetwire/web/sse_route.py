@@ -102,11 +102,14 @@ def router(endpoint: SseEndpoint) -> APIRouter:
     @routes.get(PATH, response_class=EventStreamResponse, responses=answers(503))
     async def events(
         request: Request,
-        cities: str = "",
+        cities: str | None = None,
         since_revision: str | None = None,
         replay_limit: str | None = None,
     ) -> Response:
-        """Live patches of the given cities: connected, replay after the cursor, then live."""
+        """Live patches of the given cities: connected, replay after the cursor, then live.
+
+        Without `cities` the stream lives and holds no patch; `connected` says in `hint` what to add.
+        """
         return EventStreamResponse(endpoint)
 
     return routes

@@ -1,0 +1,50 @@
+"""What a fact without coordinates says of its place. Total: a fact may have been typed in by hand."""
+
+from __future__ import annotations
+
+from planetwire.layers.values import number, text
+from planetwire.model import Fact, Json, PlaceAsked
+
+PAIRS = (("lat", "lon"), ("lat", "lng"), ("latitude", "longitude"))
+GEONAMES = "where coordinates are missing the place is looked up by its name: GeoNames (geonames.org)"
+GEONAMES_ZH = "缺少坐标时按地名查找位置：GeoNames（geonames.org）"
+GEONAMES_LICENCE = "GeoNames: CC BY 4.0"
+
+
+def asked(fact: Fact, *names: str) -> PlaceAsked | None:
+    """Coordinates that the data hold, else the first of the `names` in it with its `country`; None: nothing is asked.
+
+    A fact with both coordinates asks for nothing: it is where it says.
+    """
+    if _pair(fact.lat, fact.lon) is not None:
+        return None
+    given = _given(fact.data)
+    if given is not None:
+        return PlaceAsked(lat=given[0], lon=given[1])
+    name = next((found for key in names if (found := text(fact.data.get(key)))), "")
+    country = text(fact.data.get("country"))
+    return PlaceAsked(f"{name}, {country}" if country else name) if name else None
+
+
+def _given(data: Json) -> tuple[float, float] | None:
+    for lat, lon in PAIRS:
+        if (pair := _pair(number(data.get(lat)), number(data.get(lon)))) is not None:
+            return pair
+    geometry = data.get("geometry")
+    inner = geometry.get("coordinates") if isinstance(geometry, dict) else None
+    return next((pair for raw in (data.get("coordinates"), inner) if (pair := _geojson(raw)) is not None), None)
+
+
+def _geojson(raw: object) -> tuple[float, float] | None:
+    """Of `[lon, lat, …]`, as GeoJSON has it."""
+    if not isinstance(raw, list) or len(raw) < 2:
+        return None
+    return _pair(number(raw[1]), number(raw[0]))
+
+
+def _pair(lat: float | None, lon: float | None) -> tuple[float, float] | None:
+    """On the Earth, the longitude in −180 … 180; None for anything else."""
+    lat, lon = number(lat), number(lon)
+    if lat is None or lon is None or not (-90 <= lat <= 90 and -360 <= lon <= 360):
+        return None
+    return lat, lon if -180 <= lon <= 180 else (lon + 540.0) % 360.0 - 180.0
