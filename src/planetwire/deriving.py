@@ -52,9 +52,14 @@ def recipes(registry: EarthLayerAdapterRegistry) -> dict[tuple[str, str], str]:
 def _recipe(layer: str) -> str:
     told = hashlib.sha256()
     for name in (f"layers/{layer}.py", *SHARED):
-        text = files("planetwire").joinpath(name).read_text(encoding="utf-8")
+        text = text_of(name)
         told.update((ast.dump(ast.parse(text)) if name.endswith(".py") else text).encode())
     return told.hexdigest()
+
+
+def text_of(name: str) -> str:
+    """Of a file of this package."""
+    return files("planetwire").joinpath(name).read_text(encoding="utf-8")
 
 
 def _projection() -> Projection:

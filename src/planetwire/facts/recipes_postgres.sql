@@ -16,7 +16,8 @@ with recursive changed as (
 insert into derived_pending (source)
 select name.source
 from names name
-where (name.source in (select source from changed) or exists (select from changed where source = '*'))
+where name.source is not null
+    and (name.source in (select source from changed) or exists (select from changed where source = '*'))
     and not exists (
         select from derived_pending waits
         where waits.source = name.source and waits.fact_key is null and waits.through_key is null

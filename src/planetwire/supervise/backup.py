@@ -59,6 +59,7 @@ def save(settings: Settings, folder: Path) -> Told:
     """Everything of the installation, running or not, into a folder that is new or empty. Raises SetupError."""
     arm(settings.failpoint)
     _check_new(folder)
+    DataDir(settings.data_dir).check_whole()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     os.chmod(folder, 0o700)
     try:
@@ -102,6 +103,7 @@ def bring_back(settings: Settings, folder: Path) -> Told:
     arm(settings.failpoint)
     manifest = read_manifest(folder)
     data = DataDir(settings.data_dir)
+    data.check_whole()
     readings = readings_file(settings)
     if data.is_running():
         raise SetupError(f"Planetwire runs on {settings.data_dir}; stop it first")
