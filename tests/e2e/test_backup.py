@@ -34,7 +34,7 @@ from generate_series(1, 500) n"""
 
 # A numbered fact, and its number elsewhere in the same commit.
 WRITE = """insert into collected_data (source, external_key, kind)
-values ('numbers', lpad($1::int::text, 6, '0'), 'number');
+values ('celestrak_gp', lpad($1::int::text, 6, '0'), 'number');
 update datasources set rejects = $1::int where source = 'usgs_quakes'"""
 
 
@@ -126,10 +126,10 @@ def temp_of(n: int) -> float:
 def numbers_of(installation: Installation) -> tuple[list[int], int, int]:
     """Of the facts, of the source beside them, and how many change rows tell of them."""
     keys = installation.value(
-        "select array_agg(external_key::int order by id) from collected_data where source = 'numbers'"
+        "select array_agg(external_key::int order by id) from collected_data where source = 'celestrak_gp'"
     )
     told = installation.value(
-        "select count(*) from earth_data_change_events where source = 'numbers' and table_name = 'collected_data'"
+        "select count(*) from earth_data_change_events where source = 'celestrak_gp' and table_name = 'collected_data'"
     )
     return keys or [], installation.value("select rejects from datasources where source = 'usgs_quakes'"), told
 

@@ -248,7 +248,7 @@ def told(made: Installation, cursor: str) -> list[str]:
         socket.send(json.dumps({"subscribe": ["earth_updates"], "since": {"earth_updates": cursor}}))
         while "earthquakes" not in layers:
             frame = json.loads(socket.recv(30))
-            if frame["type"] == "resync_required":
+            if frame.get("type") == "resync_required":
                 return [frame["type"]]
             layers += frame["data"]["layers"] if frame.get("channel") == "earth_updates" else []
     return layers

@@ -17,6 +17,7 @@ from ssl import SSLContext
 from planetwire.diagnosing import examine_file, examine_path, observation_feeds_step
 from planetwire.errors import PlanetwireError
 from planetwire.finding import Finding, first_broken, step
+from planetwire.keeping import disk_step
 from planetwire.model import Json
 from planetwire.settings import Settings
 from planetwire.supervise.datadir import DataDir
@@ -45,8 +46,13 @@ def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
             # Without a database nothing else answers either: it is the cause, so it is told first.
             steps += [*(found for found in path if found["number"]), *_sorted(snapshots.result(), around)]
         steps += [terminal.result(), *_file(settings), observation_feeds_step(settings.data_dir)] if terminal else []
-        steps.append(ready.result())
+        steps += [*_room(settings), ready.result()]
     return steps
+
+
+def _room(settings: Settings) -> list[Json]:
+    """None before there is a data dir."""
+    return [disk_step(settings.data_dir)] if settings.data_dir.exists() else []
 
 
 def _file(settings: Settings) -> list[Json]:
