@@ -157,6 +157,16 @@ def push(installation: Installation, temp: float, city: str = "shanghai", at: fl
     return body
 
 
+def over_budget(made: Installation) -> bool:
+    """As pages and machines are told, but no stranger."""
+    with made.client() as client:
+        mine, strangers = client.get("/api/v1/session"), httpx.get(f"{made.url}/api/v1/session")
+        series = client.get("/metrics").text.splitlines()
+    assert httpx.get(f"{made.url}/readyz").status_code == 200
+    assert "planetwire_disk_level 5.0" in series and strangers.json()["disk"] is None
+    return bool(mine.json()["disk"] == "over")
+
+
 def told(installation: Installation, cursor: str) -> dict[str, Any]:
     """What `/ws` says first to a page that comes back with a cursor."""
     with connect(installation.url.replace("http://", "ws://") + "/ws", proxy=None) as socket:
@@ -202,7 +212,8 @@ def test_a_running_installation_is_saved_and_is_itself_again_elsewhere(installat
 
     restored = planetwire(elsewhere, "restore", str(saved_in))
     assert restored.returncode == 0, restored.stderr
-    second = Installation(elsewhere, ("up",), NO_FEEDS).start()
+    small = NO_FEEDS | {"PLANETWIRE_DISK_BUDGET_GB": "0.01"}  # all that looks back is shortened, and nothing else goes
+    second = Installation(elsewhere, ("up",), small).start()
     try:
         again = wait_for(lambda: (body := snapshot(second))["count"] == 500 and body, within_s=30, what="the same")
         assert again["features"] == before["features"] and again["epoch"] != before["epoch"]
@@ -227,6 +238,9 @@ def test_a_running_installation_is_saved_and_is_itself_again_elsewhere(installat
         assert asked["who"] == "token wall"
         examined = planetwire(elsewhere, "doctor", "--json")
         assert examined.returncode == 0, examined.stdout
+        assert "budget_over" in examined.stdout, "the budget warns, and is no fault"
+        assert over_budget(second)
+        assert snapshot(second)["features"] == before["features"]
     finally:
         second.stop()
 
@@ -253,6 +267,7 @@ def test_a_backup_is_for_its_owner_alone_and_what_is_not_whole_is_refused(tmp_pa
     into_filled = planetwire(home, "restore", str(folder), **TERMINAL)
     assert into_filled.returncode == 1 and "empty data dir" in into_filled.stderr
     refused(tmp_path / "half", "was not finished")
+    of_a_newer_version(home)
     half_restored(folder, tmp_path / "killed")
     full = planetwire(tmp_path / "full", "restore", str(folder), largest_file=20_000, **TERMINAL)
     assert full.returncode == 1 and not (tmp_path / "full" / "observations.db").exists()
@@ -269,6 +284,14 @@ def test_a_backup_is_for_its_owner_alone_and_what_is_not_whole_is_refused(tmp_pa
         file.seek(5000)
         file.write(b"\xff")
     refused(folder, "observations.db differ")
+
+
+def of_a_newer_version(home: Path) -> None:
+    """The start says so at once, instead of starting a web process that ends again and again."""
+    with closing(sqlite3.connect(home / "observations.db")) as connection, connection:
+        connection.execute("insert into planetwire_migrations (name, checksum) values ('0999_later', 'x')")
+    done = planetwire(home, "up", **TERMINAL)
+    assert done.returncode == 1 and "0999_later, which this version does not know; upgrade first" in done.stderr
 
 
 def refused(folder: Path, reason: str) -> None:

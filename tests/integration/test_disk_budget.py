@@ -35,7 +35,8 @@ insert into earth_broadcasts (revision, prev_revision, epoch, layer, message, cr
     from generate_series(1, 8000) n;
 update earth_data_change_events set consumed_at = clock_timestamp() - interval '2 hours';
 insert into earth_data_change_events (table_name, operation, source) values ('collected_data', 'UPDATE', 'usgs_quakes');
-insert into audit_log (who, role, address, what) select 'admin', 'admin', 'local', 'job.submitted' from generate_series(1, 100);
+insert into audit_log (who, role, address, what) select 'admin', 'admin', 'local', 'job.submitted'
+    from generate_series(1, 100);
 """
 COUNTS = """select jsonb_build_object(
     'facts', (select count(*) from collected_data), 'audit', (select count(*) from audit_log),
@@ -62,6 +63,26 @@ def fill_readings(file: Path, hours: float, n: int) -> None:
         )
 
 
+def fill_history(file: Path) -> None:
+    """A reading of five days ago, and one of yesterday."""
+    with closing(sqlite3.connect(file)) as connection, connection:
+        for days in (5, 1):
+            connection.execute(
+                """insert into observation_history (city, series_key, source, obs_time_ms, temp_c, revision)
+                values ('taipei', 'airport', 'test', (unixepoch() - ? * 86400) * 1000, 20, 1)""",
+                (days,),
+            )
+        connection.execute(
+            """insert into observation_latest (city, series_key, source, obs_time_ms, temp_c, revision)
+            values ('taipei', 'airport', 'test', unixepoch() * 1000, 20, 1)"""
+        )
+
+
+def readings_in(file: Path) -> int:
+    with closing(sqlite3.connect(file)) as connection:
+        return int(connection.execute("select count(*) from observation_history").fetchone()[0])
+
+
 def events_in(file: Path) -> int:
     with closing(sqlite3.connect(file)) as connection:
         return int(connection.execute("select count(*) from observation_patch_events").fetchone()[0])
@@ -83,6 +104,7 @@ async def test_what_is_kept_gets_less_in_the_stated_order_and_comes_back(
     (tmp_path / "bodies" / "usgs_quakes.body").write_bytes(b"x" * 2_000_000)
     await pg_pool.execute(OLD)
     fill_readings(file, 2, 8_000)
+    fill_history(file)
     sizes: list[tuple[str, int]] = []
 
     async def measure() -> int:
@@ -105,7 +127,7 @@ async def test_what_is_kept_gets_less_in_the_stated_order_and_comes_back(
     counts = await pg_pool.fetchval(COUNTS)
     untouched = {"facts": 2_000, "audit": 100, "waiting": 1, "queued": 1}
     assert counts == untouched | {"lines": 1, "done": 0, "events": 0, "changes": 0}
-    assert events_in(file) == 0
+    assert (events_in(file), readings_in(file)) == (0, 1), "the day of a chart stays"
     marks = await pg_pool.fetchval("select pruned_through from earth_layer_heads where layer = 'earthquakes'")
     assert marks in (None, 8_000), "a page with an older cursor is told to load anew"
 

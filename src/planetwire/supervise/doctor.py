@@ -39,14 +39,14 @@ def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
         )
         ready = asking.submit(ask, url, token, "ready", "The installation is ready", "/readyz", "not_ready")
         terminal = asking.submit(_terminal, ask, url, token) if settings.terminal else None
-        steps = [_installation(settings)]
+        steps = [_installation(settings), *_room(settings)]  # without room everything else fails too
         if settings.earth and not _terminal_only(settings):
             path = _path(settings, url, token, trust, canary=canary)
             around = [found for found in path if not found["number"]]
             # Without a database nothing else answers either: it is the cause, so it is told first.
             steps += [*(found for found in path if found["number"]), *_sorted(snapshots.result(), around)]
         steps += [terminal.result(), *_file(settings), observation_feeds_step(settings.data_dir)] if terminal else []
-        steps += [*_room(settings), ready.result()]
+        steps.append(ready.result())
     return steps
 
 
