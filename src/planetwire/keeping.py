@@ -293,7 +293,9 @@ def disk_step(data_dir: Path) -> Json:
     if state is not None:
         told = f"{state.used_bytes / GIGABYTE:.2f} of {state.budget_bytes / GIGABYTE:.2f} GB of the budget"
         detail += f", {told}"
-        if state.word is not None:
-            less = f"; kept for less time: {', '.join(state.tightened)}" if state.level else ""
-            findings.append(Finding(f"budget_{state.word}", f"{told} are used{less}"))
+        less = f"; kept for less time: {', '.join(state.tightened)}" if state.level else ""
+        if state.word == "over":
+            findings.append(Finding("budget_over", f"{told} are used{less}"))
+        elif state.word == "near":
+            findings.append(Finding("budget_near", f"{told} are used{less}"))
     return step("disk", TITLE, detail, findings)
