@@ -190,13 +190,15 @@ def assert_the_plan_says_what_is_due(data_dir: Path) -> None:
     assert planned.returncode == 3, planned.stderr
     pending = json.loads(planned.stdout)["migrations"]
     assert [one["name"] for one in pending][-1] == migrations("postgres")[-1].name
-    again = command(sys.executable, data_dir, "migrate", "--plan")
-    assert again.returncode == 3 and pending[0]["name"] in again.stdout, "planning applies nothing"
+    tables = {table["name"]: table for one in pending for table in one["tables"]}
+    assert tables["derived_pending"]["writes"] and tables["collection_tasks"]["bytes"] > 0
 
 
 def assert_an_older_backup_comes_back_as_this_version(saved: Path, elsewhere: Path) -> None:
     manifest = json.loads((saved / "manifest.json").read_text())
-    assert migrations("postgres")[-1].name not in manifest["migrations"]["postgres"], "it says what the database was"
+    assert migrations("postgres")[-1].name not in manifest["migrations"]["postgres"], (
+        "planning applied nothing, and it says what the database was"
+    )
     restored = command(sys.executable, elsewhere, "restore", str(saved))
     assert restored.returncode == 0, restored.stderr
     planned = command(sys.executable, elsewhere, "migrate", "--plan")

@@ -83,6 +83,7 @@ async def test_a_version_that_derives_otherwise_notes_the_facts_that_are_there(p
     await pg_pool.execute("truncate derived_pending")
     await derive_anew(pg_pool, REGISTRY)
     assert await noted(pg_pool) == ["celestrak_gp", "usgs_quakes"], "nothing is known of who made them: all of them"
+    await pg_pool.execute("update derivation_recipes set recipe = 'older'")
     await derive_anew(pg_pool, REGISTRY)
     assert await noted(pg_pool) == ["celestrak_gp", "usgs_quakes"], "and each once"
     await pg_pool.execute("truncate derived_pending")
