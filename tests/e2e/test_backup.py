@@ -248,6 +248,7 @@ def test_a_running_installation_is_saved_and_is_itself_again_elsewhere(installat
 TERMINAL = {"PLANETWIRE_HALVES": "terminal"}
 
 
+@pytest.mark.timeout(300)
 def test_a_backup_is_for_its_owner_alone_and_what_is_not_whole_is_refused(tmp_path: Path) -> None:
     home, folder = tmp_path / "home", tmp_path / "saved"
     nothing = planetwire(home, "backup", str(folder), **TERMINAL)
