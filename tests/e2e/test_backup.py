@@ -178,6 +178,7 @@ def told(installation: Installation, cursor: str) -> dict[str, Any]:
 
 def saved_under_writes(made: Installation, saved_in: Path) -> tuple[tuple[int, int], tuple[int, int], int]:
     """Facts and readings that were acknowledged when it began and when it was through; the head of the saved log."""
+    (made.data_dir / "feeds" / "awc_metar.json").write_text("{}")
     full = planetwire(made.data_dir, "backup", str(saved_in), largest_file=20_000)
     assert full.returncode == 1 and "planetwire: " in full.stderr
     assert list(saved_in.iterdir()) == [], "what a full disk left does not look like a backup, nor is it in the way"
@@ -189,6 +190,9 @@ def saved_under_writes(made: Installation, saved_in: Path) -> tuple[tuple[int, i
         at_most = (writers.facts + 1, writers.readings + 1)
         assert saved.returncode == 0, saved.stderr
     assert at_most > (at_least[0] + 1, at_least[1] + 1), "nothing was written meanwhile"
+    # What one part says of another is older than that other: no cursor is ahead of what it points into.
+    parts = [saved_in / name for name in ("feeds/awc_metar.json", "database.dump", "observations.db", "manifest.json")]
+    assert sorted(parts, key=lambda part: part.stat().st_mtime_ns) == parts
     history, log, head = readings_of(saved_in / "observations.db")
     assert history == log == [temp_of(n + 1) for n in range(len(log))] and at_least[1] <= len(log) <= at_most[1]
     return at_least, at_most, head

@@ -17,12 +17,12 @@ import secrets
 import shutil
 import string
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from planetwire.diagnosing import follow_tables
-from planetwire.errors import SetupError
+from planetwire.errors import PlanetwireError, SetupError
 from planetwire.facts import backup_sqlite
 from planetwire.failpoint import arm, failpoint
 from planetwire.log import get_logger
@@ -65,19 +65,18 @@ def save(settings: Settings, folder: Path) -> Told:
     try:
         return _save(settings, DataDir(settings.data_dir), folder)
     except BaseException:  # a full disk, say: what is there is of no use, and in the way of the next try
-        for entry in folder.iterdir():
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+        _remove(list(folder.iterdir()))
         raise
 
 
 def _save(settings: Settings, data: DataDir, folder: Path) -> Told:
+    readings = readings_file(settings)
     _copy_folders(data.path, folder, ("feeds", "audit"))
     migrated: dict[str, list[str]] = {"postgres": [], "sqlite": []}
     if settings.earth and has_database(settings):
         with database_while(settings) as dsn:
             migrated["postgres"] = asyncio.run(_applied(dsn))
             _run_tool(settings, "pg_dump", "--format=custom", "--schema=public", "--file", folder / DUMP, dsn)
-    readings = readings_file(settings)
     failpoint("backup.dumped")
     if readings is not None and readings.exists():
         backup_sqlite.copy_file(readings, folder / READINGS)
@@ -110,20 +109,23 @@ def bring_back(settings: Settings, folder: Path) -> Told:
     for kept in (data.path / "postgres", data.path / "observations.db", *([readings] if readings else [])):
         if kept.exists():
             raise SetupError(f"{kept} is there already; restore goes into an empty data dir")
+    if (folder / DUMP).exists() and settings.database_url is not None:
+        asyncio.run(_refuse_filled(settings.database_direct_url or settings.database_url))
     data.prepare()
+    before = _files(data, readings)
     data.check_kind(simulated=bool(manifest["simulated"]))
     data.restoring.touch(0o600)
-    made = [data.path / name for name in (*SECRETS, TOKENS, "postgres")] + ([readings] if readings else [])
     try:
-        if (folder / DUMP).exists() and settings.earth:
+        if (folder / DUMP).exists():
             _restore_database(settings, folder)
         if readings is not None and (folder / READINGS).exists():
             _restore_readings(folder, readings)
         failpoint("restore.filled")
         _bring_kept(data, folder)
     except BaseException:
-        if settings.database_url is None:  # one's own is emptied by its owner, and the mark stays until then
-            _undo(data, made)
+        if _is_as_it_was(settings):  # else the mark stays: one's own database is emptied by its owner
+            _remove(_files(data, readings) - before)
+            data.restoring.unlink()
         raise
     data.restoring.unlink()
     then = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
@@ -131,15 +133,31 @@ def bring_back(settings: Settings, folder: Path) -> Told:
     return Told({name: entry["bytes"] for name, entry in manifest["files"].items()}, unset)
 
 
-def _undo(data: DataDir, made: Sequence[Path]) -> None:
-    """As it was: empty, so that the next try finds what it wants."""
-    for entry in (*made, *(data.path / name / file.name for name in FOLDERS for file in (data.path / name).glob("*"))):
-        if entry.is_dir():
-            shutil.rmtree(entry, ignore_errors=True)
+def _files(data: DataDir, readings: Path | None) -> set[Path]:
+    """What a restore may make, as far as it is there."""
+    named = {data.path / name for name in (*SECRETS, TOKENS, "postgres", "simulated")}
+    named |= {file for name in FOLDERS for file in (data.path / name).glob("*")}
+    named |= {readings, _building(readings)} if readings is not None else set()
+    return {path for path in named if path.exists()}
+
+
+def _is_as_it_was(settings: Settings) -> bool:
+    """A dump is loaded in one transaction, so one's own database is empty still unless something failed after it."""
+    if settings.database_url is None:
+        return True
+    try:
+        asyncio.run(_refuse_filled(settings.database_direct_url or settings.database_url))
+    except PlanetwireError:
+        return False
+    return True
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
         else:
-            entry.unlink(missing_ok=True)
-    (data.path / "simulated").unlink(missing_ok=True)
-    data.restoring.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
 
 
 # --- the database -------------------------------------------------------------------------------------
@@ -159,7 +177,7 @@ def _load(settings: Settings, folder: Path, dsn: str) -> None:
     asyncio.run(_refuse_filled(dsn))
     listed = _run_tool(settings, "pg_restore", "--list", folder / DUMP)
     wanted = "\n".join(line for line in listed.splitlines() if " SCHEMA - public " not in line)
-    order = folder / ".order"
+    order = DataDir(settings.data_dir).run / "restore-order"  # not beside the dump, whose folder may be read-only
     write_private(order, wanted)
     try:
         flags = ("--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", "--use-list", order)
@@ -209,11 +227,15 @@ def _run_tool(settings: Settings, name: str, *arguments: str | Path) -> str:
 
 def _restore_readings(folder: Path, readings: Path) -> None:
     readings.parent.mkdir(parents=True, exist_ok=True)
-    building = readings.with_name(f".{readings.name}.restored")
+    building = _building(readings)
     shutil.copyfile(folder / READINGS, building)
     os.chmod(building, 0o600)
     backup_sqlite.begin_new_life(building, _epoch())
     building.replace(readings)
+
+
+def _building(readings: Path) -> Path:
+    return readings.with_name(f".{readings.name}.restored")
 
 
 def _copy_kept(data: DataDir, folder: Path) -> None:
