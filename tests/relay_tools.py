@@ -20,7 +20,7 @@ from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
 from planetwire.settings import RelaySettings
 
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 
 
 def layer(name: str, source: str) -> LayerAdapter:
@@ -50,8 +50,8 @@ class Seen:
     moved: asyncio.Condition = field(default_factory=asyncio.Condition)
     pending: set[asyncio.Task[None]] = field(default_factory=set)
 
-    async def invalidate(self, name: str) -> None:
-        self.steps.append(f"invalidate {name}")
+    async def invalidate(self, patterns: Sequence[str]) -> None:
+        self.steps += [f"invalidate {pattern}" for pattern in patterns]
 
     def published(self, events: Sequence[LogEvent]) -> None:
         self.steps += [f"publish {event.topic}" for event in events]
@@ -79,12 +79,13 @@ def make(
     registry: EarthLayerAdapterRegistry = REGISTRY,
     **settings: float,
 ) -> Relay:
+    """`settings` may be past what an operator may set."""
     return Relay(
         PostgresChangeLog(pool, payload),
         registry,
         seen.invalidate,
         wakeup or MemoryWakeup(),
-        RelaySettings(**{"poll_s": 0.05, **settings}),
+        RelaySettings().model_copy(update={"poll_s": 0.05, **settings}),
         SystemClock(),
         seen.published,
     )

@@ -21,7 +21,6 @@ from typing import Any
 
 import asyncpg
 import httpx
-import pytest
 from websockets.sync.client import connect
 
 from fix_installation import NO_FEEDS, Installation, wait_for
@@ -184,7 +183,7 @@ def saved_under_writes(made: Installation, saved_in: Path) -> tuple[tuple[int, i
     assert list(saved_in.iterdir()) == [], "what a full disk left does not look like a backup, nor is it in the way"
     writers = Writers(made)
     with writers.writing():
-        wait_for(lambda: writers.facts > 20 and writers.readings > 20, within_s=30, what="writes are under way")
+        wait_for(lambda: writers.facts > 20 and writers.readings > 20, within_s=60, what="writes are under way")
         at_least = (writers.facts, writers.readings)
         saved = planetwire(made.data_dir, "backup", str(saved_in))
         at_most = (writers.facts + 1, writers.readings + 1)
@@ -198,7 +197,6 @@ def saved_under_writes(made: Installation, saved_in: Path) -> tuple[tuple[int, i
     return at_least, at_most, head
 
 
-@pytest.mark.timeout(300)
 def test_a_running_installation_is_saved_and_is_itself_again_elsewhere(installation: Start, data_dir: Path) -> None:
     """While it is written to: what comes back is what was committed up to a moment, in each store and between them."""
     saved_in, elsewhere = data_dir.with_name("saved"), data_dir.with_name("elsewhere")
@@ -207,7 +205,7 @@ def test_a_running_installation_is_saved_and_is_itself_again_elsewhere(installat
     push(first, 20.5)
     token = planetwire(first.data_dir, "tokens", "add", "wall", "--role", "viewer").stdout.strip()
     before = wait_for(
-        lambda: (body := snapshot(first))["count"] == 500 and body, within_s=30, what="five hundred quakes"
+        lambda: (body := snapshot(first))["count"] == 500 and body, within_s=60, what="five hundred quakes"
     )
     at_least, at_most, head = saved_under_writes(first, saved_in)
     epoch = httpx.get(f"{first.url}/api/city/shanghai/detail").json()["epoch"]
@@ -219,7 +217,7 @@ def test_a_running_installation_is_saved_and_is_itself_again_elsewhere(installat
     small = NO_FEEDS | {"PLANETWIRE_DISK_BUDGET_GB": "0.01"}  # all that looks back is shortened, and nothing else goes
     second = Installation(elsewhere, ("up",), small).start()
     try:
-        again = wait_for(lambda: (body := snapshot(second))["count"] == 500 and body, within_s=30, what="the same")
+        again = wait_for(lambda: (body := snapshot(second))["count"] == 500 and body, within_s=60, what="the same")
         assert again["features"] == before["features"] and again["epoch"] != before["epoch"]
         keys, beside, changes = numbers_of(second)
         assert keys == list(range(1, beside + 1)) and at_least[0] <= beside == changes <= at_most[0]
@@ -252,7 +250,6 @@ def test_a_running_installation_is_saved_and_is_itself_again_elsewhere(installat
 TERMINAL = {"PLANETWIRE_HALVES": "terminal"}
 
 
-@pytest.mark.timeout(300)
 def test_a_backup_is_for_its_owner_alone_and_what_is_not_whole_is_refused(tmp_path: Path) -> None:
     home, folder = tmp_path / "home", tmp_path / "saved"
     nothing = planetwire(home, "backup", str(folder), **TERMINAL)
