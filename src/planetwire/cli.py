@@ -123,8 +123,17 @@ def collect() -> None:
 @app.command()
 def migrate(
     repair: Annotated[bool, typer.Option("--repair", help="Also make every change trigger as it should be.")] = False,
+    plan: Annotated[bool, typer.Option("--plan", help="Only say what would be applied; exit 3 if anything.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Bring the database schema up to date."""
+    if plan and repair:
+        raise typer.BadParameter("--plan changes nothing, --repair does", param_hint="--plan")
+    if as_json and not plan:
+        raise typer.BadParameter("it goes with --plan", param_hint="--json")
+    if plan:
+        _say_plan(as_json=as_json)
+        return
     import asyncio
 
     from planetwire.diagnosing import repair as make_triggers
@@ -138,6 +147,16 @@ def migrate(
         say("\n".join(f"applied {name}" for name in applied) or "up to date")
         if repair:
             say(f"triggers made anew: {asyncio.run(make_triggers(dsn, local_actor()))}")
+
+
+def _say_plan(*, as_json: bool) -> None:
+    from planetwire.supervise import migrate_plan
+
+    with _settings("migrate") as settings:
+        planned = migrate_plan.plan(settings)
+        say(json.dumps(migrate_plan.as_json(planned), indent=2) if as_json else migrate_plan.render(planned))
+        if planned:
+            raise typer.Exit(migrate_plan.PENDING)
 
 
 @app.command()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import hashlib
 from collections.abc import Awaitable, Callable
 from functools import cache
+from importlib.resources import files
 
 from planetwire.clock import SystemClock
 from planetwire.facts.by_hand import ByHand
@@ -11,9 +14,25 @@ from planetwire.facts.by_hand_postgres import PostgresByHandFacts
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.gazetteer_geonames import GeonamesGazetteer
+from planetwire.facts.recipes_postgres import note_recipes
 from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.log import get_logger
 from planetwire.ports import Wakeup
 from planetwire.postgres import Pool
+
+log = get_logger()
+
+FACTS = "collected_data"
+# What every derived row is made with, beside the declaration of its layer.
+SHARED = (
+    "layers/values.py",
+    "layers/places.py",
+    "facts/clean.py",
+    "facts/places.py",
+    "facts/gazetteer_geonames.py",
+    "facts/derived_postgres.py",
+    "facts/derived_postgres.sql",
+)
 
 
 def deriving_facts(pool: Pool) -> PostgresFactStore:
@@ -30,6 +49,33 @@ def add_by_hand(loops: dict[str, Callable[[], Awaitable[None]]], pool: Pool, cha
 def _gazetteer() -> GeonamesGazetteer:
     """One a process: it is large once it was asked."""
     return GeonamesGazetteer()
+
+
+async def derive_anew(pool: Pool, registry: EarthLayerAdapterRegistry) -> None:
+    """Note the facts whose derived rows another version made otherwise. Raises BackendError."""
+    sources = await note_recipes(pool, recipes(registry))
+    if sources:
+        log.info("facts.derived.outdated", sources=sources)
+
+
+def recipes(registry: EarthLayerAdapterRegistry) -> dict[tuple[str, str], str]:
+    """By source and layer a sum over the program that derives its rows; comments and form are no part of it."""
+    sums = {adapter.id: _recipe(adapter.id) for adapter in registry.all() if adapter.derive is not None}
+    feeds = registry.feeds()
+    return {(source, layer): sums[layer] for table, source, layer in feeds if table == FACTS and layer in sums}
+
+
+def _recipe(layer: str) -> str:
+    told = hashlib.sha256()
+    for name in (f"layers/{layer}.py", *SHARED):
+        text = text_of(name)
+        told.update((ast.dump(ast.parse(text)) if name.endswith(".py") else text).encode())
+    return told.hexdigest()
+
+
+def text_of(name: str) -> str:
+    """Of a file of this package."""
+    return files("planetwire").joinpath(name).read_text(encoding="utf-8")
 
 
 def _projection() -> Projection:

@@ -76,6 +76,15 @@ KINDS = {
         " `sqlite3 old.db .recover` shows what can be saved"
     ),
     "store_unreadable": Kind("see who owns the file and the folder, and whether the disk answers"),
+    "disk_full": Kind("make room: nothing can be written; then look at `/readyz`, nothing has to be restarted"),
+    "disk_low": Kind("make room, or set PLANETWIRE_DISK_BUDGET_GB so that less is kept in time", fault=False),
+    "budget_near": Kind(
+        "raise PLANETWIRE_DISK_BUDGET_GB or make do with the shorter times; facts are never touched", fault=False
+    ),
+    "budget_over": Kind(
+        "all that may be shortened is: raise PLANETWIRE_DISK_BUDGET_GB, or clear a source that nobody needs",
+        fault=False,
+    ),
     "not_ready": Kind("look at what it names, and at the log of the web process"),
     "lease_expired": Kind("no worker takes it back: start `planetwire up` (or `work`), look at the worker's log"),
     "jobs_unseen": Kind("no claim sees them; a running worker mends it within minutes: please report it"),

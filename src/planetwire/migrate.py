@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from typing import Literal
 
 from planetwire.errors import SetupError
@@ -91,10 +93,39 @@ async def _apply_next(connection: Connection, patience: Patience) -> str | None:
 
 async def pending_postgres(connection: Connection) -> list[str]:
     """Names not yet applied."""
+    return [migration.name for migration in await due_postgres(connection)]
+
+
+async def due_postgres(connection: Connection) -> list[Migration]:
+    """Those not yet applied. Raises SetupError for a database of a newer version."""
+    return _missing(migrations("postgres"), await applied_postgres(connection))
+
+
+async def applied_postgres(connection: Connection) -> dict[str, str]:
+    """By name the checksums of those that the database has."""
     if await connection.fetchval("select to_regclass('planetwire_migrations')") is None:
-        return [migration.name for migration in migrations("postgres")]
+        return {}
     rows = await connection.fetch("select name, checksum from planetwire_migrations")
-    return [m.name for m in _missing(migrations("postgres"), {r["name"]: r["checksum"] for r in rows})]
+    return {row["name"]: row["checksum"] for row in rows}
+
+
+def due_sqlite(path: Path) -> list[Migration]:
+    """Those that the file does not have; nothing is made or changed. Raises SetupError for one of a newer version."""
+    return _missing(migrations("sqlite"), applied_sqlite(path))
+
+
+def applied_sqlite(path: Path) -> dict[str, str]:
+    """By name the checksums of those that the file has; a file that is not there has none. Raises SetupError."""
+    if not path.exists():
+        return {}
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            named = "select 1 from sqlite_master where name = 'planetwire_migrations'"
+            if connection.execute(named).fetchone() is None:
+                return {}
+            return dict(connection.execute("select name, checksum from planetwire_migrations").fetchall())
+    except sqlite3.Error as error:
+        raise SetupError(f"the observation file {path} cannot be read: {error}") from error
 
 
 def migrate_sqlite(connection: sqlite3.Connection) -> list[str]:

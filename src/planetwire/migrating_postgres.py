@@ -179,6 +179,12 @@ class Patience:
         )
 
 
+async def table_sizes(connection: Connection) -> dict[str, tuple[int, int]]:
+    """By table about how many rows it has, and its bytes with indexes and what is stored beside it."""
+    async with translated():
+        return {row["name"]: (row["rows"], row["bytes"]) for row in await connection.fetch(Q.table_sizes)}
+
+
 def _told(row: Mapping[str, Any]) -> str:
     query = " ".join(str(row["query"] or "").split())
     who = row["application"] or "unnamed"

@@ -28,6 +28,7 @@ from planetwire.facts.stations_postgres import PostgresStations
 from planetwire.jobs.board_postgres import PostgresJobBoard
 from planetwire.jobs.desk_postgres import PostgresJobDesk
 from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.keeping import add_keeper
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.log import get_logger
 from planetwire.migrate import pending_postgres
@@ -92,6 +93,7 @@ class Web(Parts):
     routers: list[APIRouter] = field(default_factory=list)
     checks: dict[str, health.Check] = field(default_factory=dict)
     shared: Shared = field(default_factory=Shared)
+    readings: object = None  # the observation store
 
 
 @asynccontextmanager
@@ -118,8 +120,9 @@ async def open_web(
         web.routers.append(await _sources(settings, pool, guard))
         names = [name for name, on in (("earth", pool is not None), ("terminal", settings.terminal)) if on]
         notes = _audit(web, settings, pool, guard)
+        room = add_keeper(web.loops, settings, pool, web.readings)
         web.routers.append(
-            session.router(guard, notes, halves=names, simulated=settings.simulated, version=__version__)
+            session.router(guard, notes, halves=names, simulated=settings.simulated, version=__version__, room=room)
         )
         readiness = health.Readiness(web.checks)
         diagnosis = Diagnostics(pool, readiness.look, secrets.admin_token, own_trust(settings.tls_cert))
@@ -222,7 +225,7 @@ async def _open_terminal(
     clock = SystemClock()
     cities.read_zones()
     observations = await open_observations(stack, settings, dsn)
-    store, event_log = observations.store, observations.log
+    web.readings, store, event_log = observations.store, observations.store, observations.log
     hub = Hub(event_log, encode=frames.sse_encoder(event_log.epoch), clock=clock, stall_s=settings.stream.stall_s)
     stack.push_async_callback(hub.aclose)
     endpoint = SseEndpoint(

@@ -197,6 +197,11 @@ class Settings(BaseSettings):
         "", description="Roles of those users or groups: `alice=admin, ops=operator, *=viewer`; others: viewer."
     )
     audit_keep_days: float = Field(90.0, ge=1, description="How long the audit log keeps who did what.")
+    disk_budget_gb: float | None = Field(
+        None,
+        gt=0,
+        description="What the data dir may take, in GB; near it, less is kept, but of the facts. Unset: any.",
+    )
     simulated: bool = Field(False, description="Set by `demo`: the page says that feeds are simulated.")
     halves: Literal["all", "earth", "terminal"] = Field("all", description="Which halves run.")
     failpoint: str | None = Field(None, description="Crash tests only: name of the point at which to die.")

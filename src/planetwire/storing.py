@@ -19,6 +19,7 @@ from planetwire.facts.claim_file import claim_file
 from planetwire.facts.claim_postgres import claim_database
 from planetwire.facts.observations_postgres import PostgresObservationStore
 from planetwire.facts.observations_sqlite import SqliteObservationStore
+from planetwire.migrate import due_sqlite
 from planetwire.model import LogEvent
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.ports import EventLog
@@ -131,9 +132,22 @@ async def open_observations(stack: AsyncExitStack, settings: Settings, dsn: str 
 
 
 async def check_free(settings: Settings) -> None:
-    """Raises SetupError when a web process that no bus joins with ours has the store, BackendError."""
+    """Raises SetupError when a web process that no bus joins with ours has the store, or when the file is of a newer
+    version; BackendError.
+    """
+    if settings.observations_location.startswith(FILE):
+        _check_version(Path(settings.observations_location.removeprefix(FILE)))
     async with AsyncExitStack() as stack:
         await _claim(stack, settings)
+
+
+def _check_version(path: Path) -> None:
+    """A file that cannot be read at all is for the store to say."""
+    try:
+        due_sqlite(path)
+    except SetupError as error:
+        if error.__cause__ is None:
+            raise
 
 
 async def _claim(stack: AsyncExitStack, settings: Settings) -> None:

@@ -28,7 +28,7 @@ from planetwire.collect.http import PoliteClient
 from planetwire.collect.observe import ObservationFeeds
 from planetwire.collect.parse import parse_body as parse_body
 from planetwire.collect.sink_http import HttpPatchSink
-from planetwire.deriving import add_by_hand, deriving_facts
+from planetwire.deriving import add_by_hand, derive_anew, deriving_facts
 from planetwire.errors import SetupError
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.hints_postgres import write_hint
@@ -193,6 +193,7 @@ async def open_work(
         marks = WorkerMarks(settings.data_dir / "run" / "workers")
         stack.enter_context(marks.living(worker.worker_id))
         await take_over(marks, queue.take_back)
+        await derive_anew(pool, registry)
         parts.loops |= {"worker": worker.run, "job-log": telling.run}
         add_by_hand(parts.loops, pool, doorbell.bell(CHANGES))
         parts.loops["job-housekeeping"] = Housekeeping(queue.sweep, [queue.prune, job_log.prune], clock).run

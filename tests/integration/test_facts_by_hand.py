@@ -63,6 +63,24 @@ async def test_what_is_typed_in_changed_and_renamed_is_found_as_it_is_now(pg_poo
     assert await noted(pg_pool) == [] and await found(pg_pool, "nara") == []
 
 
+async def test_a_load_of_many_statements_is_passed_through_once(pg_pool: Pool) -> None:
+    """Ten statements of a million-row load noted their source ten times: nine passes changed nothing."""
+    seen: list[str] = []
+
+    def counting(source: str) -> Sequence[tuple[str, Deriver]]:
+        def derive(fact: Fact) -> Derived:
+            seen.append(fact.external_key)
+            return Derived(fact.title)
+
+        return [("earthquakes", derive)]
+
+    for first in (1, 1_001, 2_001):
+        await pg_pool.execute(QUAKE, first, first + 999)
+    assert await noted(pg_pool) == [("usgs_quakes", None)] * 3
+    await loop(pg_pool, derivers=counting).step()
+    assert await noted(pg_pool) == [] and len(seen) == len(set(seen)) == 3_000
+
+
 async def test_an_update_that_changes_nothing_and_a_source_without_a_layer_leave_nothing(pg_pool: Pool) -> None:
     await pg_pool.execute(QUAKE, 1, 1)
     await loop(pg_pool).step()

@@ -5,9 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import subprocess
-import sys
-import sysconfig
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +13,7 @@ import httpx
 import pytest
 
 from fix_installation import Installation
+from installed_wheel import build_wheel, install_wheel
 
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = "planetwire/web/static/"
@@ -27,13 +25,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]
         if os.environ.get("CI"):
             pytest.fail("the front end is not built; in CI that is a failure")
         pytest.skip("the front end is not built")
-    out = tmp_path_factory.mktemp("wheel")
-    built = subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--outdir", out, ROOT], capture_output=True, text=True, check=False
-    )
-    assert built.returncode == 0, built.stdout[-2000:] + built.stderr[-2000:]
-    [file] = out.glob("*.whl")
-    with zipfile.ZipFile(file) as opened:
+    with zipfile.ZipFile(build_wheel(ROOT, tmp_path_factory.mktemp("wheel"))) as opened:
         yield opened
 
 
@@ -70,13 +62,7 @@ def test_no_test_and_no_source_of_the_front_end_is_inside(wheel: zipfile.ZipFile
 @pytest.fixture
 def installed(wheel: zipfile.ZipFile, tmp_path: Path) -> Path:
     """The command of a new environment that holds the wheel; only what it depends on is borrowed from this one."""
-    home = tmp_path / "venv"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True, timeout=60)
-    pip = [sys.executable, "-m", "pip", "--python", home / "bin" / "python", "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel.filename)], check=True, timeout=60)
-    [packages] = (home / "lib").glob("python*/site-packages")
-    (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return home / "bin" / "planetwire"
+    return install_wheel(Path(str(wheel.filename)), tmp_path / "venv").with_name("planetwire")
 
 
 def test_the_installed_wheel_starts_without_node_and_serves_the_whole_page(installed: Path, data_dir: Path) -> None:

@@ -14,6 +14,8 @@ export interface SessionInfo {
   simulated: boolean;
   halves: Half[];
   version: string;
+  /** What the disk budget says, to who is signed in. */
+  disk?: "near" | "over" | null;
 }
 
 export function fetchSession(http: Http): Promise<SessionInfo> {

@@ -50,8 +50,8 @@ describe("the table", () => {
   });
 });
 
-// S229: what a server says to whoever names no city, as when something on the way dropped the query.
 describe("a stream that carries no city", () => {
+  // S229: as when something on the way dropped the query.
   it("lives, is told of, and makes nobody believe that its cities are quiet", () => {
     const test = testStream();
     test.stream.want(["shanghai"]);

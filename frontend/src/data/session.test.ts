@@ -12,6 +12,7 @@ const INFO = {
   simulated: true,
   halves: ["terminal", "moon"],
   version: "1.2.3",
+  disk: "near",
 };
 
 function setUp(answer: (method: string, path: string) => Response | Error) {
@@ -47,6 +48,7 @@ describe("the one-time code of the address (contracts §3)", () => {
       signed_in: true,
       simulated: true,
       halves: ["terminal"],
+      disk: "near",
     });
   });
 

@@ -24,6 +24,8 @@ export interface SessionState {
   simulated: boolean;
   halves: readonly Half[];
   version: string;
+  /** The disk budget is nearly used up, or more than that; null when all is well, and for strangers. */
+  disk: "near" | "over" | null;
   /** Why the one-time code of the address was refused, or null. */
   code_refused: string | null;
 }
@@ -55,6 +57,7 @@ const START: SessionState = {
   simulated: false,
   halves: ["earth", "terminal"],
   version: "",
+  disk: null,
   code_refused: null,
 };
 
@@ -67,6 +70,7 @@ function known(info: SessionInfo): Partial<SessionState> {
     role: info.role ?? null,
     may_operate: info.role === "operator" || info.role === "admin",
     simulated: Boolean(info.simulated),
+    disk: info.disk === "near" || info.disk === "over" ? info.disk : null,
     halves: halves.length > 0 ? halves : START.halves,
     version: info.version ?? "",
   };

@@ -5,6 +5,7 @@ import { Toaster } from "sonner";
 import { Link, Redirect, Route, Switch } from "wouter";
 import type { Half } from "../client/session_wire";
 import type { Session } from "../data/session";
+import { Banners } from "./Banners";
 import { Notice } from "./Notice";
 import { PageBoundary } from "./PageBoundary";
 import { SignInDialog } from "./SignInDialog";
@@ -16,21 +17,6 @@ import { SessionContext, useSession } from "./use_session";
 // Each page is its own chunk; the globe's is large and is fetched on /earth alone.
 const Earth = lazy(() => import("./Earth"));
 const Terminal = lazy(() => import("./Terminal"));
-
-function Banners() {
-  const { t } = useTranslation("common");
-  const { phase, simulated } = useSession();
-  return (
-    <div>
-      {simulated ? <div className="banner">{t("simulated")}</div> : null}
-      {phase === "unreachable" ? (
-        <div className="banner banner--bad" role="alert">
-          {t("unreachable")}
-        </div>
-      ) : null}
-    </div>
-  );
-}
 
 function HalfPage({ half, page: Page }: { half: Half; page: ComponentType }) {
   const { t } = useTranslation("common");

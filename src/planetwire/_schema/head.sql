@@ -1203,6 +1203,13 @@ CREATE TABLE public.datasources (
     CONSTRAINT datasources_time_zone_check CHECK ((time_zone <> ''::text))
 );
 
+CREATE TABLE public.derivation_recipes (
+    source text NOT NULL,
+    layer text NOT NULL,
+    recipe text NOT NULL,
+    noted_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
 CREATE TABLE public.derived_pending (
     id bigint NOT NULL,
     source text NOT NULL,
@@ -1518,6 +1525,9 @@ ALTER TABLE ONLY public.collection_tasks
 
 ALTER TABLE ONLY public.datasources
     ADD CONSTRAINT datasources_pkey PRIMARY KEY (source);
+
+ALTER TABLE ONLY public.derivation_recipes
+    ADD CONSTRAINT derivation_recipes_pkey PRIMARY KEY (source, layer);
 
 ALTER TABLE ONLY public.derived_pending
     ADD CONSTRAINT derived_pending_pkey PRIMARY KEY (id);

@@ -49,6 +49,8 @@ class PostgresByHandFacts:
             if row is None:
                 return False
             number, source, through_key = row
+            if through_key is None:
+                await connection.execute(Q.same_again, source, number)
             keys = [found[0] for found in await connection.fetch(Q.next_keys, source, through_key, self._page)]
             if keys:
                 await connection.execute(Q.put_off, source, list(await self._derive(connection, source, keys)))

@@ -32,6 +32,15 @@ order by id
 limit 1
 for update skip locked
 
+-- name: same_again
+-- A load of many statements notes its source with each: a pass that begins now does for all of them. What is not committed
+-- yet cannot be seen here, and keeps its own.
+delete from derived_pending where id in (
+    select id from derived_pending
+    where source = $1 and fact_key is null and through_key is null and id <> $2
+    for update skip locked
+)
+
 -- name: next_keys
 select external_key from collected_data
 where source = $1 and ($2::text is null or external_key > $2)

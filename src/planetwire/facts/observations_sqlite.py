@@ -63,7 +63,8 @@ class SqliteObservationStore:
     ) -> None:
         self.on_committed = on_committed
         self._clock = clock
-        self._retention = timedelta(seconds=retention_s)
+        self._retention = self._usual = timedelta(seconds=retention_s)
+        self._history = timedelta(days=HISTORY_DAYS)
         self._appender = Appender()
         self._writer = Writer(path, self._append, busy_timeout_s=busy_timeout_s, on_committed=self._committed)
         self._reads = ReadPool(path)
@@ -107,11 +108,16 @@ class SqliteObservationStore:
     async def _prune_once(self) -> int:
         return await self._writer.run(self._prune_unit())
 
+    def keep(self, events_s: float | None = None, history_days: float | None = None) -> None:
+        """How long events and readings are kept from now on; None: as usual."""
+        self._retention = self._usual if events_s is None else timedelta(seconds=events_s)
+        self._history = timedelta(days=HISTORY_DAYS if history_days is None else history_days)
+
     def _noted_prune(self, now_s: float) -> None:
         self._writes, self._pruned_at_s = 0, now_s
 
     def _prune_unit(self) -> Callable[[sqlite3.Connection], int]:
-        return functools.partial(_prune_chunk, now=self._clock.now(), retention=self._retention)
+        return functools.partial(_prune_chunk, now=self._clock.now(), retention=self._retention, history=self._history)
 
     async def prune(self) -> int:
         """See the port; in chunks, so that appends come in between."""
@@ -185,13 +191,13 @@ def _mark(connection: sqlite3.Connection) -> None:
     connection.execute(f"pragma application_id = {APPLICATION_ID}")
 
 
-def _prune_chunk(connection: sqlite3.Connection, *, now: datetime, retention: timedelta) -> int:
+def _prune_chunk(connection: sqlite3.Connection, *, now: datetime, retention: timedelta, history: timedelta) -> int:
     """Events dropped; the mark of each city moves in the same transaction."""
     settle(connection)
     events = (stamp(now - retention), PRUNE_CHUNK)
     connection.execute(Q.mark_pruned, events)
     pruned = connection.execute(Q.prune_events, events).rowcount
-    connection.execute(Q.prune_history, (ms_of(now - timedelta(days=HISTORY_DAYS)), PRUNE_READINGS_CHUNK))
+    connection.execute(Q.prune_history, (ms_of(now - history), PRUNE_READINGS_CHUNK))
     connection.execute(Q.prune_keys, (ms_of(now - timedelta(hours=KEY_HOURS)), PRUNE_CHUNK))
     if pruned:
         log.debug("facts.observation.pruned", events=pruned)

@@ -1,44 +1,44 @@
 """`backup` and `restore`: an installation in one folder, taken while it runs, brought back anywhere.
 
-What one part says of another is older than that other: the database, whose cursors point into the observation log, is
-taken first, the observation file after it. So a cursor never points beyond the log that was saved with it.
+What one part says of another is older than that other. What feeds say of delivered readings, and the acts that still go
+into the database, come first; then the database, whose cursors point into the observation log; that log after it. So no
+cursor points beyond the log that was saved with it, and nothing counts as delivered that is not there.
+
+What is not whole never looks whole: a backup without `manifest.json` is none, and a data dir with the mark of a restore
+does not start.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
 import secrets
 import shutil
 import string
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-from planetwire import __version__
 from planetwire.diagnosing import follow_tables
-from planetwire.errors import SetupError
+from planetwire.errors import PlanetwireError, SetupError
 from planetwire.facts import backup_sqlite
+from planetwire.failpoint import arm, failpoint
 from planetwire.log import get_logger
-from planetwire.migrate import migrations
+from planetwire.migrate import applied_postgres, applied_sqlite
 from planetwire.outbox.backup_postgres import begin_new_life, is_empty
-from planetwire.postgres import connect
+from planetwire.postgres import connect, connected
 from planetwire.settings import PREFIX, Settings
-from planetwire.storing import DATABASE, FILE
+from planetwire.supervise.backup_manifest import inventory, read_manifest, write_manifest
+from planetwire.supervise.databases import database_while, embedded_while, has_database, readings_file
 from planetwire.supervise.datadir import DataDir, write_private
-from planetwire.supervise.embedded_postgres import SUPERUSER, EmbeddedPostgres, dsn_of, find_binaries
+from planetwire.supervise.embedded_postgres import SUPERUSER, dsn_of, find_binaries
 from planetwire.supervise.installation import migrate
 
 log = get_logger()
 
-FORMAT = 1
-MANIFEST, DUMP, READINGS = "manifest.json", "database.dump", "observations.db"
+DUMP, READINGS = "database.dump", "observations.db"
 SECRETS = ("admin.token", "ingest.token", "session.key", "changes.bus.secret")
 TOKENS = "tokens.json"
 FOLDERS = ("feeds", "bodies", "audit")  # what feeds know, their last bodies, and who did what without a database
@@ -57,80 +57,117 @@ class Told:
 
 def save(settings: Settings, folder: Path) -> Told:
     """Everything of the installation, running or not, into a folder that is new or empty. Raises SetupError."""
+    arm(settings.failpoint)
     _check_new(folder)
-    data = DataDir(settings.data_dir)
+    DataDir(settings.data_dir).check_whole()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     os.chmod(folder, 0o700)
-    if settings.earth:
-        with _database(settings) as dsn:
+    try:
+        return _save(settings, DataDir(settings.data_dir), folder)
+    except BaseException:  # a full disk, say: what is there is of no use, and in the way of the next try
+        _remove(list(folder.iterdir()))
+        raise
+
+
+def _save(settings: Settings, data: DataDir, folder: Path) -> Told:
+    readings = readings_file(settings)
+    _copy_folders(data.path, folder, ("feeds", "audit"))
+    migrated: dict[str, list[str]] = {"postgres": [], "sqlite": []}
+    if settings.earth and has_database(settings):
+        with database_while(settings) as dsn:
+            migrated["postgres"] = asyncio.run(_applied(dsn))
             _run_tool(settings, "pg_dump", "--format=custom", "--schema=public", "--file", folder / DUMP, dsn)
-    readings = _readings(settings)
+    failpoint("backup.dumped")
     if readings is not None and readings.exists():
         backup_sqlite.copy_file(readings, folder / READINGS)
+        migrated["sqlite"] = sorted(applied_sqlite(folder / READINGS))
     _copy_kept(data, folder)
     environment = {name: text for name, text in sorted(os.environ.items()) if name.startswith((PREFIX, SEED_PREFIX))}
     write_private(folder / "settings.json", json.dumps(environment, indent=2))
-    files = _inventory(folder)
+    files = inventory(folder)
     if not {DUMP, READINGS} & files.keys():
         raise SetupError(f"there is nothing to save in {settings.data_dir}")
-    _write_manifest(settings, data, folder, files)
+    simulated = (data.path / "simulated").exists()
+    write_manifest(folder, files, migrated, halves=settings.halves, simulated=simulated)
     return Told({name: entry["bytes"] for name, entry in files.items()})
+
+
+async def _applied(dsn: str) -> list[str]:
+    async with connected(dsn, application="backup") as connection:
+        return sorted(await applied_postgres(connection))
 
 
 def bring_back(settings: Settings, folder: Path) -> Told:
     """A saved installation into this data dir (and database), which must be empty. Raises SetupError."""
-    manifest = _read_manifest(folder)
+    arm(settings.failpoint)
+    manifest = read_manifest(folder)
     data = DataDir(settings.data_dir)
-    readings = _readings(settings)
+    data.check_whole()
+    readings = readings_file(settings)
     if data.is_running():
         raise SetupError(f"Planetwire runs on {settings.data_dir}; stop it first")
     for kept in (data.path / "postgres", data.path / "observations.db", *([readings] if readings else [])):
         if kept.exists():
             raise SetupError(f"{kept} is there already; restore goes into an empty data dir")
+    if (folder / DUMP).exists() and settings.database_url is not None:
+        asyncio.run(_refuse_filled(settings.database_direct_url or settings.database_url))
     data.prepare()
+    before = _files(data, readings)
     data.check_kind(simulated=bool(manifest["simulated"]))
-    if (folder / DUMP).exists():
-        _restore_database(settings, folder)
-    if readings is not None and (folder / READINGS).exists():
-        _restore_readings(folder, readings)
-    _bring_kept(data, folder)
+    data.restoring.touch(0o600)
+    try:
+        if (folder / DUMP).exists():
+            _restore_database(settings, folder)
+        if readings is not None and (folder / READINGS).exists():
+            _restore_readings(folder, readings)
+        failpoint("restore.filled")
+        _bring_kept(data, folder)
+    except BaseException:
+        if _is_as_it_was(settings):  # else the mark stays: one's own database is emptied by its owner
+            _remove(_files(data, readings) - before)
+            data.restoring.unlink()
+        raise
+    data.restoring.unlink()
     then = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
     unset = tuple(name for name in then if name not in os.environ and not name.endswith("_DATA_DIR"))
     return Told({name: entry["bytes"] for name, entry in manifest["files"].items()}, unset)
 
 
-# --- the database -------------------------------------------------------------------------------------
+def _files(data: DataDir, readings: Path | None) -> set[Path]:
+    """What a restore may make, as far as it is there."""
+    named = {data.path / name for name in (*SECRETS, TOKENS, "postgres", "simulated")}
+    named |= {file for name in FOLDERS for file in (data.path / name).glob("*")}
+    named |= {readings, _building(readings)} if readings is not None else set()
+    return {path for path in named if path.exists()}
 
 
-@contextmanager
-def _database(settings: Settings) -> Iterator[str]:
-    """Its address; an embedded server that does not run is started for as long as this takes."""
-    data = DataDir(settings.data_dir)
-    running = data.runtime() if data.is_running() else None
-    if settings.database_url is not None:
-        yield settings.database_direct_url or settings.database_url
-    elif running and running.get("database_url"):
-        yield str(running["database_url"])
-    else:
-        with _embedded(settings) as postgres:
-            yield postgres.dsn
-
-
-@contextmanager
-def _embedded(settings: Settings) -> Iterator[EmbeddedPostgres]:
-    postgres = EmbeddedPostgres(settings.data_dir, settings.pg_bin)
-    postgres.start()
+def _is_as_it_was(settings: Settings) -> bool:
+    """A dump is loaded in one transaction, so one's own database is empty still unless something failed after it."""
+    if settings.database_url is None:
+        return True
     try:
-        yield postgres
-    finally:
-        postgres.stop()
+        asyncio.run(_refuse_filled(settings.database_direct_url or settings.database_url))
+    except PlanetwireError:
+        return False
+    return True
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+# --- the database -------------------------------------------------------------------------------------
 
 
 def _restore_database(settings: Settings, folder: Path) -> None:
     if settings.database_url is not None:
         _load(settings, folder, settings.database_direct_url or settings.database_url)
         return
-    with _embedded(settings) as postgres:
+    with embedded_while(settings) as postgres:
         _load(settings, folder, postgres.dsn)
         asyncio.run(follow_tables(dsn_of(postgres.socket_dir, SUPERUSER)))
 
@@ -140,10 +177,10 @@ def _load(settings: Settings, folder: Path, dsn: str) -> None:
     asyncio.run(_refuse_filled(dsn))
     listed = _run_tool(settings, "pg_restore", "--list", folder / DUMP)
     wanted = "\n".join(line for line in listed.splitlines() if " SCHEMA - public " not in line)
-    order = folder / ".order"
+    order = DataDir(settings.data_dir).run / "restore-order"  # not beside the dump, whose folder may be read-only
     write_private(order, wanted)
     try:
-        flags = ("--no-owner", "--no-privileges", "--exit-on-error", "--use-list", order)
+        flags = ("--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", "--use-list", order)
         _run_tool(settings, "pg_restore", *flags, "--dbname", dsn, folder / DUMP)
     finally:
         order.unlink(missing_ok=True)
@@ -188,24 +225,17 @@ def _run_tool(settings: Settings, name: str, *arguments: str | Path) -> str:
 # --- readings and small files -------------------------------------------------------------------------
 
 
-def _readings(settings: Settings) -> Path | None:
-    """The observation file; None where readings lie in PostgreSQL."""
-    location = settings.observations_location
-    if location.startswith(FILE):
-        return Path(location.removeprefix(FILE))
-    if settings.earth and location == settings.database_url:
-        return None
-    assert location.startswith(DATABASE)
-    raise SetupError("readings lie in a database of their own: save that one with pg_dump, beside this")
-
-
 def _restore_readings(folder: Path, readings: Path) -> None:
     readings.parent.mkdir(parents=True, exist_ok=True)
-    building = readings.with_name(f".{readings.name}.restored")
+    building = _building(readings)
     shutil.copyfile(folder / READINGS, building)
     os.chmod(building, 0o600)
     backup_sqlite.begin_new_life(building, _epoch())
     building.replace(readings)
+
+
+def _building(readings: Path) -> Path:
+    return readings.with_name(f".{readings.name}.restored")
 
 
 def _copy_kept(data: DataDir, folder: Path) -> None:
@@ -215,11 +245,15 @@ def _copy_kept(data: DataDir, folder: Path) -> None:
             write_private(folder / name, kept + "\n")
     if (data.path / TOKENS).exists():
         write_private(folder / TOKENS, (data.path / TOKENS).read_text(encoding="utf-8"))
-    for name in FOLDERS:
-        for file in sorted((data.path / name).glob("*")):
+    _copy_folders(data.path, folder, ("bodies",))
+
+
+def _copy_folders(source: Path, target: Path, names: Sequence[str]) -> None:
+    for name in names:
+        for file in sorted((source / name).glob("*")):
             if file.is_file() and not file.name.startswith("."):
-                (folder / name).mkdir(exist_ok=True, mode=0o700)
-                shutil.copy(file, folder / name / file.name)
+                (target / name).mkdir(exist_ok=True, mode=0o700)
+                shutil.copy(file, target / name / file.name)
 
 
 def _bring_kept(data: DataDir, folder: Path) -> None:
@@ -228,10 +262,7 @@ def _bring_kept(data: DataDir, folder: Path) -> None:
             write_private(data.path / name, (folder / name).read_text(encoding="ascii"))
     if (folder / TOKENS).exists():
         write_private(data.path / TOKENS, (folder / TOKENS).read_text(encoding="utf-8"))
-    for name in FOLDERS:
-        for file in sorted((folder / name).glob("*")):
-            (data.path / name).mkdir(exist_ok=True, mode=0o700)
-            shutil.copy(file, data.path / name / file.name)
+    _copy_folders(folder, data.path, FOLDERS)
 
 
 # --- what the folder says of itself -------------------------------------------------------------------
@@ -240,49 +271,6 @@ def _bring_kept(data: DataDir, folder: Path) -> None:
 def _check_new(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise SetupError(f"{folder} is there already and not empty; a backup goes into a new folder")
-
-
-def _inventory(folder: Path) -> dict[str, dict[str, Any]]:
-    return {
-        file.relative_to(folder).as_posix(): {"bytes": file.stat().st_size, "sha256": _digest(file)}
-        for file in sorted(folder.rglob("*"))
-        if file.is_file() and file.name != MANIFEST
-    }
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
-
-
-def _write_manifest(settings: Settings, data: DataDir, folder: Path, files: dict[str, dict[str, Any]]) -> None:
-    said = {
-        "format": FORMAT,
-        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "version": __version__,
-        "halves": settings.halves,
-        "simulated": (data.path / "simulated").exists(),
-        "migrations": [migration.name for migration in migrations("postgres")],
-        "files": files,
-    }
-    write_private(folder / MANIFEST, json.dumps(said, indent=2))
-
-
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    """Raises SetupError for what is no backup, for one of a newer version, and for one whose files changed."""
-    try:
-        said: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise SetupError(f"{folder} holds no backup: {error}") from error
-    known = {migration.name for migration in migrations("postgres")}
-    if said.get("format") != FORMAT or not set(said.get("migrations", ())) <= known:
-        raise SetupError(f"{folder} was made by a newer version ({said.get('version')}); upgrade first")
-    now = {name: entry["sha256"] for name, entry in _inventory(folder).items()}
-    then = {name: entry["sha256"] for name, entry in said["files"].items()}
-    if now != then:
-        wrong = sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
-        raise SetupError(f"the backup is damaged: {', '.join(wrong[:5])} differ from what was saved")
-    return said
 
 
 def _epoch() -> str:

@@ -48,8 +48,14 @@ class DataDir:
         """The last verified body of each source."""
         return self.path / "bodies"
 
+    @property
+    def restoring(self) -> Path:
+        """There while a restore fills the folder, and when it did not come to its end."""
+        return self.path / "restoring"
+
     def prepare(self) -> None:
-        """Make the folders. Raises SetupError when the place cannot be written."""
+        """Make the folders. Raises SetupError when the place cannot be written, or holds half a restore."""
+        self.check_whole()
         # Root's PostgreSQL runs as another user who must be able to pass, but not to list.
         mode = PASSABLE if os.geteuid() == 0 else FOLDER
         try:
@@ -62,6 +68,14 @@ class DataDir:
             self._close_to_others()
         except OSError as error:
             raise SetupError(f"the data dir {self.path} cannot be used: {error}") from error
+
+    def check_whole(self) -> None:
+        """Raises SetupError for half a restore."""
+        if self.restoring.exists():
+            raise SetupError(
+                f"a restore into {self.path} did not come to its end: remove the folder (and empty the database, "
+                "where you have your own), and restore again"
+            )
 
     def _close_to_others(self) -> None:
         """What an older version left open to read, and what a umask of those days made so."""

@@ -17,6 +17,7 @@ from ssl import SSLContext
 from planetwire.diagnosing import examine_file, examine_path, observation_feeds_step
 from planetwire.errors import PlanetwireError
 from planetwire.finding import Finding, first_broken, step
+from planetwire.keeping import disk_step
 from planetwire.model import Json
 from planetwire.settings import Settings
 from planetwire.supervise.datadir import DataDir
@@ -38,7 +39,7 @@ def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
         )
         ready = asking.submit(ask, url, token, "ready", "The installation is ready", "/readyz", "not_ready")
         terminal = asking.submit(_terminal, ask, url, token) if settings.terminal else None
-        steps = [_installation(settings)]
+        steps = [_installation(settings), *_room(settings)]  # without room everything else fails too
         if settings.earth and not _terminal_only(settings):
             path = _path(settings, url, token, trust, canary=canary)
             around = [found for found in path if not found["number"]]
@@ -47,6 +48,11 @@ def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
         steps += [terminal.result(), *_file(settings), observation_feeds_step(settings.data_dir)] if terminal else []
         steps.append(ready.result())
     return steps
+
+
+def _room(settings: Settings) -> list[Json]:
+    """None before there is a data dir."""
+    return [disk_step(settings.data_dir)] if settings.data_dir.exists() else []
 
 
 def _file(settings: Settings) -> list[Json]:

@@ -95,6 +95,51 @@ def expose_bus(connected: Callable[[], bool] | None) -> None:
     _streams.joined = connected
 
 
+class Room(Protocol):
+    """What a disk budget says; see budget.py."""
+
+    @property
+    def budget_bytes(self) -> int:
+        """What may be used."""
+
+    @property
+    def used_bytes(self) -> int:
+        """What is."""
+
+    @property
+    def level(self) -> int:
+        """How many steps are taken."""
+
+
+class Disk(Collector):
+    """Series of the disk budget, as the process that looks after it found it last."""
+
+    def __init__(self) -> None:
+        self.room: Room | None = None
+
+    def collect(self) -> Iterator[Metric]:
+        """None where there is no budget, or another process looks after it."""
+        if self.room is None:
+            return
+        texts = {
+            "used_bytes": "What the data dir takes, without room inside its files.",
+            "budget_bytes": "What it may take.",
+            "level": "How many steps of the budget are taken.",
+        }
+        for name, text in texts.items():
+            yield GaugeMetricFamily(f"planetwire_disk_{name}", text, value=getattr(self.room, name))
+
+
+_disk = Disk()
+
+
+def expose_disk(room: Room) -> None:
+    """Show it in /metrics."""
+    if _disk.room is None:
+        REGISTRY.register(_disk)
+    _disk.room = room
+
+
 class CountedFront(Protocol):
     """What a front counts; see web/front.py."""
 

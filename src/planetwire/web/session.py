@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,8 +22,16 @@ class SignIn(BaseModel):
     token: str | None = Field(None, max_length=200)
 
 
-def router(guard: Guard, notes: Notes, *, halves: list[str], simulated: bool, version: str) -> APIRouter:
-    """Routes under /api/v1/session."""
+def router(
+    guard: Guard,
+    notes: Notes,
+    *,
+    halves: list[str],
+    simulated: bool,
+    version: str,
+    room: Callable[[], str | None] = lambda: None,
+) -> APIRouter:
+    """Routes under /api/v1/session. `room`: what the disk budget says, `near` or `over`."""
     routes = APIRouter(prefix="/api/v1/session", tags=["session"])
 
     @routes.get("")
@@ -35,6 +45,7 @@ def router(guard: Guard, notes: Notes, *, halves: list[str], simulated: bool, ve
             "simulated": simulated,
             "halves": halves,
             "version": version,
+            "disk": room() if actor is not None else None,
         }
 
     @routes.post("", status_code=204, responses=answers(401, 429))

@@ -1,0 +1,2 @@
+-- name: size
+select pg_total_relation_size($1::text::regclass);

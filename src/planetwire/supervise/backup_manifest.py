@@ -1,0 +1,107 @@
+"""`manifest.json` of a backup: written last, so a folder without it is none; with a sum of each file, and of itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from planetwire import __version__
+from planetwire.errors import SetupError
+from planetwire.migrate import Engine, migrations
+from planetwire.supervise.datadir import write_private
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+ENGINES: tuple[Engine, ...] = ("postgres", "sqlite")
+NAMED_MAX = 5
+
+
+def inventory(folder: Path) -> dict[str, dict[str, Any]]:
+    """Bytes and sum of each file but the manifest."""
+    return {
+        file.relative_to(folder).as_posix(): {"bytes": file.stat().st_size, "sha256": _digest(file)}
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file.name != MANIFEST
+    }
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def write_manifest(
+    folder: Path,
+    files: Mapping[str, Mapping[str, Any]],
+    migrated: Mapping[str, Sequence[str]],
+    *,
+    halves: str,
+    simulated: bool,
+) -> None:
+    """Everything else is on the disk before it, whenever the power goes. `migrated`: what the stores had, by engine."""
+    for name in files:
+        _flush(folder / name)
+    said: dict[str, Any] = {
+        "format": FORMAT,
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "version": __version__,
+        "halves": halves,
+        "simulated": simulated,
+        "migrations": migrated,
+        "files": files,
+    }
+    said["sha256"] = _sum_of(said)
+    building = folder / f".{MANIFEST}"
+    write_private(building, json.dumps(said, indent=2))
+    _flush(building)
+    building.replace(folder / MANIFEST)
+    _flush(folder)
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Raises SetupError for what is no backup, for one of a newer version, and for one that was changed."""
+    try:
+        said: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        mine = said.pop("sha256")
+    except FileNotFoundError as error:
+        raise SetupError(f"{folder} holds no backup, or one that was not finished: there is no {MANIFEST}") from error
+    except (OSError, ValueError, AttributeError, KeyError) as error:
+        raise SetupError(f"{folder} holds no backup: {MANIFEST} is none ({error!r})") from error
+    if mine != _sum_of(said):
+        raise SetupError(f"the backup is damaged: {MANIFEST} differs from what was saved")
+    _check_version(folder, said)
+    now = {name: entry["sha256"] for name, entry in inventory(folder).items()}
+    then = {name: entry["sha256"] for name, entry in said["files"].items()}
+    if now != then:
+        wrong = sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
+        raise SetupError(f"the backup is damaged: {', '.join(wrong[:NAMED_MAX])} differ from what was saved")
+    return said
+
+
+def _check_version(folder: Path, said: Mapping[str, Any]) -> None:
+    if said["format"] != FORMAT:
+        raise SetupError(f"{folder} was made by version {said['version']} in a form that this one does not know")
+    for engine in ENGINES:
+        unknown = sorted(set(said["migrations"][engine]).difference(one.name for one in migrations(engine)))
+        if unknown:
+            raise SetupError(
+                f"{folder} was made by a newer version ({said['version']}), whose schema has "
+                f"{', '.join(unknown[:NAMED_MAX])}; upgrade first"
+            )
+
+
+def _sum_of(said: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+
+def _flush(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

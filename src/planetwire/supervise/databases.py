@@ -1,0 +1,54 @@
+"""Where an installation's data lie, for a command that needs them whether it runs or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from planetwire.errors import SetupError
+from planetwire.settings import Settings
+from planetwire.storing import DATABASE, FILE
+from planetwire.supervise.datadir import DataDir
+from planetwire.supervise.embedded_postgres import EmbeddedPostgres
+
+
+@contextmanager
+def database_while(settings: Settings) -> Iterator[str]:
+    """Its address; an embedded server that does not run is started for as long as this takes."""
+    data = DataDir(settings.data_dir)
+    running = data.runtime() if data.is_running() else None
+    if settings.database_url is not None:
+        yield settings.database_direct_url or settings.database_url
+    elif running and running.get("database_url"):
+        yield str(running["database_url"])
+    else:
+        with embedded_while(settings) as postgres:
+            yield postgres.dsn
+
+
+@contextmanager
+def embedded_while(settings: Settings) -> Iterator[EmbeddedPostgres]:
+    """The data dir's own server; made where there is none."""
+    postgres = EmbeddedPostgres(settings.data_dir, settings.pg_bin)
+    postgres.start()
+    try:
+        yield postgres
+    finally:
+        postgres.stop()
+
+
+def has_database(settings: Settings) -> bool:
+    """Whether there is a server, or files of an embedded one."""
+    return settings.database_url is not None or (settings.data_dir / "postgres").exists()
+
+
+def readings_file(settings: Settings) -> Path | None:
+    """The observation file; None where readings lie in the database. Raises SetupError for one of their own."""
+    location = settings.observations_location
+    if location.startswith(FILE):
+        return Path(location.removeprefix(FILE))
+    if settings.earth and location == settings.database_url:
+        return None
+    assert location.startswith(DATABASE)
+    raise SetupError("readings lie in a database of their own: save that one with pg_dump, beside this")

@@ -1,0 +1,77 @@
+"""The version before this one, from the history: its tree, and an environment that runs its wheel.
+
+`previous_version.txt` names the commit; a release writes its own there (CONTRIBUTING). A clone without that commit
+skips at home, with the command that fetches it, and fails in CI.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+from importlib.metadata import version
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+from packaging.requirements import Requirement
+
+from installed_wheel import build_wheel, install_wheel
+
+ROOT = Path(__file__).resolve().parent.parent
+STATIC = Path("src/planetwire/web/static")
+
+
+def commit() -> str:
+    """Of the version whose installations this one must take over."""
+    return (ROOT / "tests" / "previous_version.txt").read_text(encoding="ascii").strip()
+
+
+def unpack(folder: Path) -> None:
+    """Its tree, without history, into a folder. Skips, or fails in CI, where the clone does not have it."""
+    git = ["git", "-c", "safe.directory=*", "-C", ROOT]  # a clone of somebody else's is read all the same
+    packed = subprocess.run([*git, "archive", commit()], capture_output=True, check=False)
+    if packed.returncode != 0:
+        absent(f"the previous version {commit()[:7]} is not in this clone (git fetch --unshallow origin main)")
+    subprocess.run(["tar", "-x", "-C", folder], input=packed.stdout, check=True)
+
+
+def python_with_it(cache: Path) -> Path:
+    """The Python of an environment with its wheel; kept in `cache`, for a commit never changes.
+
+    The page is not what it is for: it gets the one that is built here.
+    """
+    home = cache / commit()
+    if not (home / "ready").exists():
+        with tempfile.TemporaryDirectory(prefix="pw-previous-") as scratch:
+            tree = Path(scratch) / "tree"
+            tree.mkdir()
+            unpack(tree)
+            check_borrowable(tree)
+            if not (ROOT / STATIC / "index.html").exists():
+                absent("the front end is not built")
+            shutil.copytree(ROOT / STATIC, tree / STATIC)
+            shutil.rmtree(home, ignore_errors=True)
+            install_wheel(build_wheel(tree, Path(scratch) / "wheel"), home)
+        (home / "ready").touch()
+    return home / "bin" / "python"
+
+
+def absent(reason: str) -> NoReturn:
+    """Skip; in CI fail."""
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def check_borrowable(tree: Path) -> None:
+    """Its dependencies are ours; a release that moves them past what it allows says so here."""
+    declared = tomllib.loads((tree / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    for requirement in map(Requirement, declared):
+        if requirement.marker is None or requirement.marker.evaluate():
+            assert requirement.specifier.contains(version(requirement.name)), (
+                f"the previous version wants {requirement}: install its own requirements/run.lock for it ({sys.prefix})"
+            )
