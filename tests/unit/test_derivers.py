@@ -66,6 +66,15 @@ def test_a_quake_is_found_by_magnitude_and_day_and_weighs_as_much() -> None:
     assert (made.severity, made.alt_m, made.orbit) == (5.44, -10_000.0, None)
 
 
+def test_a_weather_station_is_found_by_airport_city_and_code_and_says_which_city_it_is_of() -> None:
+    """S22: the card leads from the globe to the city's chart by these two."""
+    data = {"airport": "Pudong", "icao": "ZSPD", "city": "shanghai", "name_zh": "上海", "temp_c": 21.0}
+    made = derived("city_observation", data, "shanghai", "Shanghai")
+    assert made.subtitle == "Pudong · ZSPD · 上海"
+    assert made.properties == {"city": "shanghai", "icao": "ZSPD"}
+    assert derived("city_observation", {"city": ""}, "x", "X").properties == {"city": None, "icao": None}
+
+
 ANY_DATA = st.dictionaries(
     st.sampled_from([*ISS, "mag", "depth_km", "mag_type"]),
     st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.lists(st.none())),

@@ -440,6 +440,16 @@ async def test_closed_subscription_is_forgotten(bench: Bench) -> None:
     assert (sink.revisions, bench.hub.connections, bench.hub.live) == ([], 0, 0)
 
 
+async def test_who_follows_several_topics_gets_them_in_order_also_after_others_left(bench: Bench) -> None:
+    """S154: events of one turn are one write in revision order, whoever else came and went."""
+    await bench.hub.start()
+    alone, both = await bench.open((A,)), await bench.open((A, B))
+    assert alone.subscription is not None
+    alone.subscription.close()
+    bench.publish(B, A)
+    assert (both.revisions, both.writes) == ([1, 2], 1)
+
+
 async def test_ring_is_bounded_by_bytes() -> None:
     bench = Bench(ring_bytes=100)
     await bench.hub.start()
