@@ -34,7 +34,11 @@ def head(status: int = 200, **headers: str | int) -> bytes:
 
     Every connection ends with its answer, and the answer says so: who kept it would ask again on one that is closing.
     """
-    lines = [f"HTTP/1.1 {status} X", "Connection: close", *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items())]
+    lines = [
+        f"HTTP/1.1 {status} X",
+        "Connection: close",
+        *(f"{name.replace('_', '-')}: {value}" for name, value in headers.items()),
+    ]
     return "\r\n".join((*lines, "", "")).encode("latin-1")
 
 

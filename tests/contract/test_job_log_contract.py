@@ -93,6 +93,13 @@ async def test_all_jobs_together_have_a_bound_too(kept: Kept) -> None:
     assert left == list(range(LEAST + 1, 2 * LEAST + 1))
 
 
+async def test_redis_keeps_the_lines_of_ten_thousand_jobs(link_to: Callable[..., RedisLink]) -> None:
+    """S13: temporary logs stay small, however many jobs there are."""
+    log = RedisJobLog(link_to(), KEEP_S)
+    await log.append({task_id: [line(task_id)] for task_id in range(1, 10_002)})
+    assert [len(await log.read(task_id)) for task_id in (1, 2, 10_001)] == [0, 1, 1]
+
+
 async def test_a_redis_that_is_away_is_a_backend_error_and_costs_the_lines(
     link_to: Callable[..., RedisLink],
 ) -> None:
