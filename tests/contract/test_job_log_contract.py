@@ -66,6 +66,7 @@ async def test_lines_come_back_in_order_and_each_job_has_its_own(kept: Kept) -> 
 
 
 async def test_of_each_job_the_newest_two_hundred_stay(kept: Kept) -> None:
+    """S13: temporary logs."""
     for start in range(0, 450, 50):
         await kept.log.append({7: [line(n) for n in range(start, start + 50)], 8: [line(start)]})
     assert [each.text for each in await kept.log.read(7)] == [f"line {n}" for n in range(250, 450)]
