@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 import fault_list
 import fault_table
+import pytest
 from draw_faults import PLACES, stage_of
 from fault_list import Fault
 
