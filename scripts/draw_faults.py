@@ -11,6 +11,7 @@ import random
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 PACKAGE = "src/planetwire"
@@ -63,6 +64,7 @@ def files_of(root: Path, stage: str) -> list[str]:
     return sorted(name for name in found if ".test." not in name and stage_of(name) == stage)
 
 
+@cache
 def places_of(root: Path, file: str) -> list[Place]:
     """Every place of a file."""
     text = (root / file).read_text(encoding="utf-8")
