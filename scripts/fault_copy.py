@@ -104,9 +104,9 @@ class Copy:
         files = sorted({test.file.removeprefix("frontend/") for test in tests})
         command = ["node_modules/.bin/vitest", "run", "--reporter=json", f"--outputFile={report}", "-t", f"({names})$"]
         said, code = _run([*command, *files], self.root / "frontend", within_s)
-        if code is None or not report.exists():
-            return Ran(frozenset(), () if code is None else tuple(str(test) for test in tests), code is None, said)
-        return _vitest_report(json.loads(report.read_text()), tests, said)
+        green, red = _vitest_report(report, tests) if report.exists() else ([], [])
+        said += report.read_text() if report.exists() else ""
+        return _outcome(tests, said, code, green, red)
 
     def _pytest(self, tests: list[Test], within_s: float, *, first_red_ends: bool, workers: int) -> Ran:
         report = self.root / "pytest.xml"
@@ -115,44 +115,41 @@ class Copy:
         options = ["-q", "-n", str(workers), "-p", "no:cacheprovider", "--timeout", str(each_s), f"--junitxml={report}"]
         command = [sys.executable, "-m", "pytest", *options, *(["-x"] if first_red_ends else []), *map(str, tests)]
         said, code = _run(command, self.root, within_s, PYTHONPATH=str(self.root / "src"))
-        if code in (3, 4) and "ImportError" not in said and "Error" not in said:
-            raise SystemExit(f"pytest ended with {code}:\n{said[-2000:]}")
-        if code is None or not report.exists():
-            return Ran(frozenset(), (), code is None or bool(HUNG.search(said)), said)
-        return _pytest_report(report, tests, said)
+        return _outcome(tests, said, code, *(_pytest_report(report, tests) if report.exists() else ((), ())))
 
 
-def _vitest_report(report: dict[str, object], tests: list[Test], said: str) -> Ran:
+def _outcome(tests: list[Test], said: str, code: int | None, green: Iterable[str], red: Iterable[str]) -> Ran:
+    """What failed before any test began is told as the first one's."""
+    hung = code is None or bool(HUNG.search(said))
+    failed = tuple(dict.fromkeys(red)) or (() if code == 0 or hung else (str(tests[0]),))
+    return Ran(frozenset(green) - set(failed), failed, hung, said)
+
+
+def _vitest_report(report: Path, tests: list[Test]) -> tuple[list[str], list[str]]:
+    """Green ones and red ones."""
     outcomes: dict[str, set[str]] = {}
-    for file in report["testResults"]:  # type: ignore[attr-defined]
+    for file in json.loads(report.read_text())["testResults"]:
         for one in file["assertionResults"]:
             for test in tests:
                 if file["name"].endswith(test.file) and one["title"] == test.name:
                     outcomes.setdefault(str(test), set()).add(one["status"])
-        if file["status"] == "failed" and not file["assertionResults"]:  # could not even be loaded
-            for test in tests:
-                if file["name"].endswith(test.file):
-                    outcomes.setdefault(str(test), set()).add("failed")
-            said += str(file.get("message"))
-    hung = bool(HUNG.search(json.dumps(report)))
-    red = tuple(name for name, states in outcomes.items() if "failed" in states)
-    return Ran(frozenset(name for name, states in outcomes.items() if states == {"passed"}), red, hung, said)
+    green = [name for name, states in outcomes.items() if states == {"passed"}]
+    return green, [name for name, states in outcomes.items() if "failed" in states]
 
 
-def _pytest_report(report: Path, tests: list[Test], said: str) -> Ran:
-    green, red = set(), []
+def _pytest_report(report: Path, tests: list[Test]) -> tuple[list[str], list[str]]:
+    """Green ones and red ones; a test with parameters is red with any of them. Skipped is neither."""
+    green, red = [], []
     names = {(test.file.removesuffix(".py").replace("/", "."), test.name): str(test) for test in tests}
     for case in ElementTree.parse(report).iter("testcase"):
         title = case.get("name", "").partition("[")[0]
-        name = names.get((case.get("classname", ""), title), f"{case.get('classname')}::{case.get('name')}")
+        name = names.get((case.get("classname", ""), title), str(tests[0]))
         kinds = {child.tag for child in case}
         if kinds & {"failure", "error"}:
             red.append(name)
         elif "skipped" not in kinds:
-            green.add(name)
-    if not green and not red and "rror" in said:  # nothing could be collected
-        red = [str(tests[0])]
-    return Ran(frozenset(green - set(red)), tuple(dict.fromkeys(red)), bool(HUNG.search(said)), said)
+            green.append(name)
+    return green, red
 
 
 def _run(command: list[str], folder: Path, within_s: float, **more: str) -> tuple[str, int | None]:

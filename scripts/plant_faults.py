@@ -52,10 +52,10 @@ class Planting:
         tests = {fault.name: [test for test in tests_of(fault) if test.rank in phase] for fault in self.left}
         green = self._green({test for some in tests.values() for test in some})
         with ThreadPoolExecutor(self._jobs) as pool:
-            for fault in self.left:
-                fit = [test for test in tests[fault.name] if str(test) in green]
-                if fit:
-                    pool.submit(self._plant, fault, fit).add_done_callback(lambda done: done.result())
+            fit = {name: [test for test in some if str(test) in green] for name, some in tests.items()}
+            planted = [pool.submit(self._plant, fault, fit[fault.name]) for fault in self.left if fit[fault.name]]
+            for one in planted:
+                one.result()
         self.left = [fault for fault in self.left if fault.name not in self.outcomes]
 
     def _green(self, tests: set[Test]) -> frozenset[str]:

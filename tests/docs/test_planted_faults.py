@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import fault_list
 import fault_table
 import pytest
@@ -19,6 +21,21 @@ def named(fault: Fault) -> str:
 def test_every_fault_has_its_place_and_its_tests() -> None:
     """S226: each text occurs once, each line names tests, no name is there twice."""
     assert fault_list.problems(FAULTS) == []
+
+
+def test_the_lines_beyond_the_s_numbers_exist_and_so_do_their_tests() -> None:
+    """S226: resolutions are those of the requirements; C1 … C8 are the contracts' sections, C9 is the page."""
+    stated = (fault_list.ROOT / "docs" / "requirements.md").read_text(encoding="utf-8")
+    contracts = (fault_list.ROOT / "docs" / "contracts.md").read_text(encoding="utf-8")
+    known = set(re.findall(r"^\| (Q\d+) \|", stated, re.MULTILINE)) | {"C9"}
+    known |= {f"C{number}" for number in re.findall(r"^## (\d+)\. ", contracts, re.MULTILINE)}
+    for line, tests in fault_list.coverage().items():
+        if line.startswith("S"):
+            continue  # see test_requirements.py
+        assert line in known, line
+        for test in tests:
+            text = (fault_list.ROOT / test.file).read_text(encoding="utf-8")
+            assert f"def {test.name}(" in text or f'("{test.name}"' in text, f"{line}: no such test: {test}"
 
 
 def test_there_are_enough_of_them_and_every_stage_has_some() -> None:
