@@ -26,6 +26,7 @@ BASELINE_S = 1_800.0
 BUILD_S = 180.0
 HUNG = re.compile(r"\+{3,} Timeout \+{3,}|Failed: Timeout|Test timed out in")
 _seconds = count(1)
+_running: set[int] = set()
 
 
 @dataclass(frozen=True)
@@ -156,10 +157,19 @@ def _run(command: list[str], folder: Path, within_s: float, **more: str) -> tupl
         command, cwd=folder, env=os.environ | more, text=True, errors="replace", start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
+    _running.add(process.pid)
     try:
         said, _ = process.communicate(timeout=within_s)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         said, _ = process.communicate()
         return said, None
+    finally:
+        _running.discard(process.pid)
     return said, process.returncode
+
+
+def end_running() -> None:
+    """Of an interrupted run nothing goes on."""
+    for pid in tuple(_running):
+        os.killpg(pid, signal.SIGKILL)

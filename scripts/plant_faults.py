@@ -8,6 +8,7 @@ without any; 2: the list does not fit the tree.
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
 import draw_faults
-from fault_copy import Copy
+from fault_copy import Copy, end_running
 from fault_list import ROOT, Fault, Test, load, problems, tests_of
 from fault_table import Outcome, write
 
@@ -26,12 +27,16 @@ PHASES = ((0, 1, 2), (3, 4, 5), (6, 7, 8))
 class Planting:
     """Every fault through its tests, the cheap ones first; what is seen needs no dearer ones."""
 
-    def __init__(self, faults: list[Fault], jobs: int, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, faults: list[Fault], jobs: int, say: Callable[[str], None], keep: Callable[[dict[str, Outcome]], None]
+    ) -> None:
+        """`say` is told of each fault, `keep` after each phase of all that is known."""
         self.left = list(faults)
         self.outcomes: dict[str, Outcome] = {}
         self.not_green: set[str] = set()
         self._jobs = jobs
         self._say = say
+        self._keep = keep
         self._copies: SimpleQueue[Copy] = SimpleQueue()
 
     def run(self) -> None:
@@ -41,12 +46,14 @@ class Planting:
                 self._copies.put(copy)
             for phase in PHASES:
                 self._phase(phase)
+                self._keep(self.outcomes)
         finally:
             for copy in copies:
                 copy.remove()
         for fault in self.left:
             self.outcomes[fault.name] = Outcome("survived", "")
             self._say(f"SURVIVED  {fault.name}")
+        self._keep(self.outcomes)
 
     def _phase(self, phase: tuple[int, ...]) -> None:
         tests = {fault.name: [test for test in tests_of(fault) if test.rank in phase] for fault in self.left}
@@ -54,8 +61,13 @@ class Planting:
         with ThreadPoolExecutor(self._jobs) as pool:
             fit = {name: [test for test in some if str(test) in green] for name, some in tests.items()}
             planted = [pool.submit(self._plant, fault, fit[fault.name]) for fault in self.left if fit[fault.name]]
-            for one in planted:
-                one.result()
+            try:
+                for one in planted:
+                    one.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                end_running()
+                raise
         self.left = [fault for fault in self.left if fault.name not in self.outcomes]
 
     def _green(self, tests: set[Test]) -> frozenset[str]:
@@ -130,11 +142,11 @@ def main() -> int:
     if chosen.list:
         print(listed(faults))
         return 0
-    planting = Planting(
-        [fault for fault in faults if not fault.equivalent], chosen.jobs, lambda text: print(text, flush=True)
-    )
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    planted = [fault for fault in faults if not fault.equivalent]
+    planting = Planting(planted, chosen.jobs, lambda text: print(text, flush=True), lambda found: write(every, found))
     planting.run()
-    write(every, planting.outcomes)
     return 1 if planting.not_green or any(one.kind == "survived" for one in planting.outcomes.values()) else 0
 
 
