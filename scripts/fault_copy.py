@@ -17,14 +17,14 @@ from itertools import count
 from pathlib import Path
 from xml.etree import ElementTree
 
-from fault_list import ROOT, Fault, Test
+from fault_list import ROOT, Fault, Named
 
 STATIC = Path("src/planetwire/web/static")
 MODULES = Path("frontend/node_modules")
 RUN_S = 600.0  # one run of a fault's tests of one kind; each test has its own timeout
 BASELINE_S = 1_800.0
 BUILD_S = 180.0
-HUNG = re.compile(r"\+{3,} Timeout \+{3,}|Failed: Timeout|Test timed out in")
+HUNG = re.compile(r"\+{3,} Timeout \+{3,}|Failed: Timeout|Named timed out in")
 _seconds = count(1)
 _running: set[int] = set()
 
@@ -39,7 +39,7 @@ class Ran:
     said: str
 
 
-def is_whole(test: Test) -> bool:
+def is_whole(test: Named) -> bool:
     """It starts an installation, and so serves the built page."""
     return test.file.startswith(("tests/e2e/", "tests/crash/"))
 
@@ -68,7 +68,7 @@ class Copy:
         shutil.copytree(ROOT / STATIC, self.root / STATIC)
 
     @contextmanager
-    def planted(self, fault: Fault, tests: Iterable[Test]) -> Iterator[None]:
+    def planted(self, fault: Fault, tests: Iterable[Named]) -> Iterator[None]:
         """With the fault in its place; the page built anew where one of the tests looks at it."""
         path = self.root / fault.file
         before, state = path.read_text(encoding="utf-8"), path.stat()
@@ -86,7 +86,7 @@ class Copy:
             if rebuilt:
                 self._take_static()
 
-    def run(self, tests: list[Test], *, first_red_ends: bool, workers: int = 0) -> Ran:
+    def run(self, tests: list[Named], *, first_red_ends: bool, workers: int = 0) -> Ran:
         """The tests, vitest before pytest; with a fault one red one is enough."""
         front = [test for test in tests if test.file.startswith("frontend/")]
         back = [test for test in tests if not test.file.startswith("frontend/")]
@@ -97,7 +97,7 @@ class Copy:
         more = self._pytest(back, whole_s, first_red_ends=first_red_ends, workers=workers)
         return Ran(ran.green | more.green, ran.red + more.red, ran.hung or more.hung, ran.said + more.said)
 
-    def _vitest(self, tests: list[Test], within_s: float) -> Ran:
+    def _vitest(self, tests: list[Named], within_s: float) -> Ran:
         report = self.root / "vitest.json"
         report.unlink(missing_ok=True)
         names = "|".join(re.sub(r"([.*+?^${}()|\[\]\\/])", r"\\\1", test.name) for test in tests)
@@ -108,7 +108,7 @@ class Copy:
         said += report.read_text() if report.exists() else ""
         return _outcome(tests, said, code, green, red)
 
-    def _pytest(self, tests: list[Test], within_s: float, *, first_red_ends: bool, workers: int) -> Ran:
+    def _pytest(self, tests: list[Named], within_s: float, *, first_red_ends: bool, workers: int) -> Ran:
         report = self.root / "pytest.xml"
         report.unlink(missing_ok=True)
         options = ["-q", "-n", str(workers), "-p", "no:cacheprovider", f"--junitxml={report}"]
@@ -117,14 +117,14 @@ class Copy:
         return _outcome(tests, said, code, *(_pytest_report(report, tests) if report.exists() else ((), ())))
 
 
-def _outcome(tests: list[Test], said: str, code: int | None, green: Iterable[str], red: Iterable[str]) -> Ran:
+def _outcome(tests: list[Named], said: str, code: int | None, green: Iterable[str], red: Iterable[str]) -> Ran:
     """What failed before any test began is told as the first one's."""
     hung = code is None or bool(HUNG.search(said))
     failed = tuple(dict.fromkeys(red)) or (() if code == 0 or hung else (str(tests[0]),))
     return Ran(frozenset(green) - set(failed), failed, hung, said)
 
 
-def _vitest_report(report: Path, tests: list[Test]) -> tuple[list[str], list[str]]:
+def _vitest_report(report: Path, tests: list[Named]) -> tuple[list[str], list[str]]:
     """Green ones and red ones."""
     outcomes: dict[str, set[str]] = {}
     for file in json.loads(report.read_text())["testResults"]:
@@ -136,7 +136,7 @@ def _vitest_report(report: Path, tests: list[Test]) -> tuple[list[str], list[str
     return green, [name for name, states in outcomes.items() if "failed" in states]
 
 
-def _pytest_report(report: Path, tests: list[Test]) -> tuple[list[str], list[str]]:
+def _pytest_report(report: Path, tests: list[Named]) -> tuple[list[str], list[str]]:
     """Green ones and red ones; a test with parameters is red with any of them. Skipped is neither."""
     green, red = [], []
     names = {(test.file.removesuffix(".py").replace("/", "."), test.name): str(test) for test in tests}

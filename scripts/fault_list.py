@@ -19,7 +19,7 @@ RANKS += ("tests/property/", "tests/crash/", "tests/e2e/")
 
 
 @dataclass(frozen=True, order=True)
-class Test:
+class Named:
     """A test as the coverage page writes it."""
 
     rank: int
@@ -63,10 +63,10 @@ def load() -> list[Fault]:
 
 
 @cache
-def coverage() -> dict[str, tuple[Test, ...]]:
+def coverage() -> dict[str, tuple[Named, ...]]:
     """The tests of each line of the page: S… and Q… of the requirements, C… of the contracts' sections."""
     return {
-        line: tuple(Test(_rank(file), file, name) for file, name in TEST.findall(held))
+        line: tuple(Named(_rank(file), file, name) for file, name in TEST.findall(held))
         for line, held, _ in ROW.findall(COVERAGE.read_text(encoding="utf-8"))
     }
 
@@ -75,7 +75,7 @@ def _rank(file: str) -> int:
     return next((rank for rank, prefix in enumerate(RANKS) if file.startswith(prefix)), len(RANKS))
 
 
-def tests_of(fault: Fault) -> list[Test]:
+def tests_of(fault: Fault) -> list[Named]:
     """The named tests of all its lines, the cheap ones first."""
     return sorted({test for line in fault.lines for test in coverage().get(line, ())})
 

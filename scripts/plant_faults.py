@@ -17,7 +17,7 @@ from queue import SimpleQueue
 
 import draw_faults
 from fault_copy import Copy, end_running
-from fault_list import ROOT, Fault, Test, load, problems, tests_of
+from fault_list import ROOT, Fault, Named, load, problems, tests_of
 from fault_table import Outcome, write
 
 # Ranks of tests that run together: cheap ones, those with a server, whole installations.
@@ -70,7 +70,7 @@ class Planting:
                 raise
         self.left = [fault for fault in self.left if fault.name not in self.outcomes]
 
-    def _green(self, tests: set[Test]) -> frozenset[str]:
+    def _green(self, tests: set[Named]) -> frozenset[str]:
         """Those that pass while nothing is planted; the others can say nothing."""
         if not tests:
             return frozenset()
@@ -89,7 +89,7 @@ class Planting:
             self._say(ran.said[-3000:])
         return ran.green
 
-    def _plant(self, fault: Fault, tests: list[Test]) -> None:
+    def _plant(self, fault: Fault, tests: list[Named]) -> None:
         copy = self._copies.get()
         began = time.monotonic()
         try:
