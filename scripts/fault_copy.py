@@ -24,7 +24,7 @@ MODULES = Path("frontend/node_modules")
 RUN_S = 600.0  # one run of a fault's tests of one kind; each test has its own timeout
 BASELINE_S = 1_800.0
 BUILD_S = 180.0
-HUNG = re.compile(r"\+{3,} Timeout \+{3,}|Failed: Timeout|Named timed out in")
+HUNG = re.compile(r"\+{3,} Timeout \+{3,}|Failed: Timeout|Test timed out in")
 _seconds = count(1)
 _running: set[int] = set()
 
