@@ -85,8 +85,8 @@ def test_a_delete_typed_into_psql_empties_the_globe_and_collecting_fills_it(
 
 QUAKE = """insert into collected_data (source, external_key, kind, title, data, lat, lon, observed_at)
 values ('usgs_quakes', 'drawn-by-hand', 'earthquake', 'M 7.0', '{"mag": 7.0}', 18, 0, now())"""
+LIVE = "() => window.__planetwire.earth.connection() === 'live'"
 FRESH = "#f35b4c"  # a quake of the last hour, on the dark Earth
-READY = "() => window.__planetwire?.earth?.ready && window.__planetwire.earth.connection() === 'live'"
 
 
 def test_an_object_is_drawn_where_it_is_and_its_place_is_empty_once_it_is_deleted(
@@ -94,7 +94,8 @@ def test_an_object_is_drawn_where_it_is_and_its_place_is_empty_once_it_is_delete
 ) -> None:
     """S62, S63, S64: by the globe's pixels. To somebody whose clock is UTC the globe begins over 18° N, 0° E."""
     page.goto(f"{demo_installation.url}/earth")
-    page.wait_for_function(READY)
+    wait_count(page, "earthquakes", lambda n: n >= 0, within_s=90, what="the layer on the globe")
+    wait_for(lambda: page.evaluate(LIVE), within_s=30, what="live")
     canvas = page.locator("canvas").first.bounding_box()
     assert canvas is not None
     middle = {"x": canvas["x"] + canvas["width"] / 2 - 50, "y": canvas["y"] + canvas["height"] / 2 - 50}
@@ -106,10 +107,10 @@ def test_an_object_is_drawn_where_it_is_and_its_place_is_empty_once_it_is_delete
     assert quake() == 0
     demo_installation.execute(QUAKE)
     try:
-        wait_for(lambda: quake() > 50, within_s=10, what="the quake in the middle of the picture")
+        wait_for(lambda: quake() > 50, within_s=30, what="the quake in the middle of the picture")
     finally:
         demo_installation.execute("delete from collected_data where external_key = 'drawn-by-hand'")
-    wait_for(lambda: quake() == 0, within_s=10, what="nothing where it was")
+    wait_for(lambda: quake() == 0, within_s=30, what="nothing where it was")
 
 
 def test_clear_data_empties_the_layer_on_the_globe(demo_installation: Installation, page: Page) -> None:

@@ -337,6 +337,6 @@ def test_a_pushed_reading_is_drawn_at_its_time_and_temperature(terminal: Install
         send()
         wait_for(
             lambda colour=colour, x=x, y=y: around(drawn(page, city, colour), x, y, CLOSE_PX) >= 6,
-            within_s=5,
+            within_s=10,
             what=f"{temp}° of {name} drawn at {x:.0f}, {y:.0f}",
         )
