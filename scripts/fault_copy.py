@@ -164,6 +164,9 @@ def _run(command: list[str], folder: Path, within_s: float, **more: str) -> tupl
         os.killpg(process.pid, signal.SIGKILL)
         said, _ = process.communicate()
         return said, None
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
     finally:
         _running.discard(process.pid)
     return said, process.returncode

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 
 import draw_faults
-from fault_copy import Copy, end_running
+from fault_copy import Copy, end_running, is_whole
 from fault_list import ROOT, Fault, Named, load, problems, tests_of
 from fault_table import Outcome, write
 
@@ -77,7 +77,8 @@ class Planting:
         copy = self._copies.get()
         try:
             began = time.monotonic()
-            ran = copy.run(sorted(tests), first_red_ends=False, workers=self._jobs if self._jobs > 1 else 0)
+            alone = self._jobs == 1 or any(is_whole(test) for test in tests)  # browsers share no process with others
+            ran = copy.run(sorted(tests), first_red_ends=False, workers=0 if alone else self._jobs)
         finally:
             self._copies.put(copy)
         bad = {str(test) for test in tests} - ran.green
