@@ -49,6 +49,13 @@ class Copy:
 
     def __init__(self) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="planted-"))
+        try:
+            self._fill()
+        except BaseException:
+            self.remove()
+            raise
+
+    def _fill(self) -> None:
         listed = subprocess.run(
             ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             cwd=ROOT, capture_output=True, text=True, check=True,

@@ -40,10 +40,11 @@ class Planting:
         self._copies: SimpleQueue[Copy] = SimpleQueue()
 
     def run(self) -> None:
-        copies = [Copy() for _ in range(self._jobs)]
+        copies: list[Copy] = []
         try:
-            for copy in copies:
-                self._copies.put(copy)
+            for _ in range(self._jobs):
+                copies.append(Copy())
+                self._copies.put(copies[-1])
             for phase in PHASES:
                 self._phase(phase)
                 self._keep(self.outcomes)
