@@ -19,7 +19,7 @@ from starlette.routing import WebSocketRoute
 from planetwire.log import processors
 
 LINE_MAX = 4_000
-WITHIN_S = 30.0
+WITHIN_S = 60.0
 _addresses = itertools.count(1)
 
 

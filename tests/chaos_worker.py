@@ -77,9 +77,6 @@ if __name__ == "__main__":
     parser.add_argument("name")
     parser.add_argument("--pool", type=int, default=8)
     parser.add_argument("--statement-s", type=float, default=planetwire.postgres.COMMAND_TIMEOUT_S)
-    parser.add_argument("--product-pauses", action="store_true")
     given = parser.parse_args()
-    if given.product_pauses:
-        PAUSES.clear()
     planetwire.postgres.COMMAND_TIMEOUT_S = given.statement_s
     asyncio.run(main(given.dsn, given.name, given.pool))

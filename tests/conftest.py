@@ -26,9 +26,23 @@ pytest_plugins = [
 ]
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Browser tests last: their driver keeps an event loop in the main thread, where no other can run then."""
+    """Browser tests last: their driver keeps an event loop in the main thread, where no other can run then.
+
+    Tests that share what is made once for them go to one process, so that it is made once.
+    """
     items.sort(key=lambda item: item.get_closest_marker("browser") is not None)
+    for item in items:
+        if isinstance(item, pytest.Function) and (group := _shared_by(item)):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def _shared_by(item: pytest.Function) -> str | None:
+    if "demo_installation" in item.fixturenames:
+        return "demo"
+    found = (item._fixtureinfo.name2fixturedefs.get(name, ()) for name in item.fixturenames)
+    return item.path.name if any(made[-1].scope == "module" for made in found if made) else None
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -192,6 +193,19 @@ def _role(command: list[bytes]) -> str:
     return Path(words[0]).name
 
 
+@contextmanager
+def an_installation(*command: str, **environment: str) -> Iterator[Installation]:
+    """Runs on a data dir of its own, for tests that share it."""
+    folder = Path(tempfile.mkdtemp(prefix="pw-shared-"))
+    folder.chmod(0o755)
+    made = Installation(folder / "data", command, environment)
+    try:
+        yield made.start()
+    finally:
+        made.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
     """A fresh place that an unprivileged PostgreSQL can reach too."""
@@ -219,11 +233,5 @@ def installation(data_dir: Path) -> Iterator[Callable[..., Installation]]:
 @pytest.fixture(scope="session")
 def demo_installation() -> Iterator[Installation]:
     """One running demo, shared by the tests that only look."""
-    folder = Path(tempfile.mkdtemp(prefix="pw-demo-"))
-    folder.chmod(0o755)
-    made = Installation(folder / "data", ("demo",))
-    try:
-        yield made.start()
-    finally:
-        made.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+    with an_installation("demo") as made:
+        yield made

@@ -20,6 +20,8 @@ from planetwire.postgres import Pool, connect, open_pool
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 TEMPLATE = "template_planetwire"
+# As files: a third of the CPU time of a copy through the log, where nothing is flushed anyway.
+CREATE = f"create database {{name}} template {TEMPLATE} owner planetwire strategy file_copy"
 FIRST_ID = 2**31 + 1  # every id of every test is beyond what four bytes hold
 _numbers = itertools.count()
 
@@ -63,7 +65,7 @@ def database_of(cluster: EmbeddedPostgres, script: str = "") -> Iterator[str]:
     name = f"m_{os.getpid()}_{next(_numbers)}"
     dsn = _with_database(cluster.dsn, name)
     admin = dsn_of(cluster.socket_dir, "postgres", "postgres")
-    asyncio.run(_run(admin, f"create database {name} template {TEMPLATE} owner planetwire"))
+    asyncio.run(_run(admin, CREATE.format(name=name)))
     try:
         if script:
             asyncio.run(_run(dsn, script))
@@ -83,7 +85,7 @@ async def fresh_database(cluster: EmbeddedPostgres) -> AsyncIterator[str]:
     """Address of a fresh, migrated database; dropped afterwards."""
     name = f"t_{os.getpid()}_{next(_numbers)}"
     admin = await connect(dsn_of(cluster.socket_dir, "postgres", "postgres"), application="test")
-    await admin.execute(f"create database {name} template {TEMPLATE} owner planetwire")
+    await admin.execute(CREATE.format(name=name))
     try:
         yield _with_database(cluster.dsn, name)
     finally:

@@ -94,7 +94,7 @@ async def running(proxy: Proxy, folder: Path, upstream: int) -> AsyncIterator[in
     home = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": str(folder), "XDG_CONFIG_HOME": str(folder)}
     process = await asyncio.create_subprocess_exec(executable, *arguments, env=home)
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not await listens(port):
                 assert process.returncode is None, "the proxy refuses the example"
                 await asyncio.sleep(0.02)

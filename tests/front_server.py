@@ -27,7 +27,7 @@ from planetwire.web.hosts import AllowedHosts
 from planetwire.web.server import server_config
 from planetwire.web.sse_protocol import make_protocol
 
-WAIT_S = 20.0
+WAIT_S = 60.0
 
 
 @dataclass

@@ -14,7 +14,7 @@ from planetwire.postgres import Pool
 from planetwire.settings import JobSettings
 
 ALL_TYPES = [kind.value for kind in TaskType]
-WAIT_S = 20.0
+WAIT_S = 60.0
 SOMEBODY = Actor("somebody", Role.ADMIN, "127.0.0.1")
 
 

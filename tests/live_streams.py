@@ -30,7 +30,7 @@ from planetwire.web.websocket import SocketEndpoint
 
 CARRIERS = ("protocol", "route")
 KNOWN = {name: name for name in ("shanghai", "taipei", "tokyo", "hong kong")} | {"sha": "shanghai"}
-WAIT_S = 10.0
+WAIT_S = 60.0
 
 _clients: list[SseClient] = []  # closed with the server
 

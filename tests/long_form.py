@@ -6,7 +6,7 @@ import os
 import random
 
 LONG = bool(os.environ.get("PLANETWIRE_LONG"))
-FACTOR = 10  # a long run has so many times the examples
+FACTOR = 30  # a long run has so many times the examples
 
 
 def examples(short: int) -> int:

@@ -20,7 +20,7 @@ from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
 from planetwire.settings import RelaySettings
 
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 
 
 def layer(name: str, source: str) -> LayerAdapter:
@@ -79,12 +79,13 @@ def make(
     registry: EarthLayerAdapterRegistry = REGISTRY,
     **settings: float,
 ) -> Relay:
+    """`settings` may be past what an operator may set."""
     return Relay(
         PostgresChangeLog(pool, payload),
         registry,
         seen.invalidate,
         wakeup or MemoryWakeup(),
-        RelaySettings(**{"poll_s": 0.05, **settings}),
+        RelaySettings().model_copy(update={"poll_s": 0.05, **settings}),
         SystemClock(),
         seen.published,
     )

@@ -87,7 +87,7 @@ class Receiver:
 
     # --- what came
 
-    async def has(self, count: int, within_s: float = 30.0) -> None:
+    async def has(self, count: int, within_s: float = 60.0) -> None:
         """Wait until so many different messages were taken."""
 
         async def so() -> bool:

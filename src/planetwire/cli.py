@@ -87,7 +87,7 @@ def web(
     port: Annotated[int | None, typer.Option("--port", help="Instead of PLANETWIRE_PORT.")] = None,
 ) -> None:
     """Only the web process: HTTP, streams, the relay leader, the observation writer."""
-    from planetwire.supervise.roles import run_web
+    from planetwire.supervise.web_role import run_web
 
     with _settings("web", **({"port": port} if port is not None else {})) as settings:
         run_web(settings, fd)

@@ -45,6 +45,11 @@ class ManualClock:
         """Seconds advanced so far."""
         return self._elapsed_s
 
+    @property
+    def sleepers(self) -> int:
+        """How many wait for their time."""
+        return sum(not future.done() for _, future in self._sleepers)
+
     async def sleep(self, seconds: float) -> None:
         """Wait until the clock was advanced by `seconds`."""
         future = asyncio.get_running_loop().create_future()

@@ -24,7 +24,7 @@ from planetwire.stream.bus_postgres import PostgresBus
 from planetwire.stream.bus_redis import RedisBus
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 _numbers = itertools.count()
 
 

@@ -25,7 +25,7 @@ from planetwire.stream.log_postgres import PostgresEventLog
 from random_writes import FAR, Writer
 
 # Short with the other tests, long by `make test-long`; PLANETWIRE_LONG_CHANGES names any other number.
-CHANGES = amount("CHANGES", 1_500, 20_000)
+CHANGES = amount("CHANGES", 1_000, 20_000)
 ROUND_CHANGES = max(CHANGES // 20, 750)  # then quiet, and the map is compared
 KILLS = 2 if CHANGES < 10_000 else 4  # in a round, at least
 WRITERS = 6
@@ -34,7 +34,7 @@ POINTS = ("relay.read", "relay.before_publish", "relay.appended", "relay.after_p
 REGISTRY = EarthLayerAdapterRegistry()
 RELAY = Path(__file__).with_name("relay_process.py")
 
-pytestmark = pytest.mark.timeout(300 + CHANGES / 10)
+pytestmark = pytest.mark.timeout(600 + CHANGES / 10)
 
 # The map, said by SQL alone.
 FACTS = """select f.source || ':' || f.external_key, f.title, coalesce(r.lat, f.lat), coalesce(r.lon, f.lon),

@@ -15,8 +15,6 @@ import pytest
 
 from fix_installation import NO_FEEDS, Installation, wait_for
 
-pytestmark = pytest.mark.timeout(300)
-
 WITHIN_S = 60.0
 FACT = """insert into collected_data (source, external_key, kind, title)
 values ('usgs_quakes', '{}', 'earthquake', 'here')"""

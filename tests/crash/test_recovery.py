@@ -25,9 +25,7 @@ from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 from steadfast import ADD, Browser, write
 from web_processes import web_processes
 
-pytestmark = pytest.mark.timeout(300)
-
-WITHIN_S = 15.0
+WITHIN_S = 60.0
 HELD = "select leader_expires_at > clock_timestamp() from earth_log_head"
 WAITING = "select count(*) from earth_data_change_events where consumed_at is null"
 
@@ -58,9 +56,9 @@ def left_broken(made: Installation, victim: str) -> Iterator[None]:
 
 def opened(made: Installation) -> Browser:
     """A browser that has heard of the first change."""
-    wait_for(lambda: made.try_value("select leader_holder from earth_log_head"), within_s=30, what="a leader")
+    wait_for(lambda: made.try_value("select leader_holder from earth_log_head"), within_s=60, what="a leader")
     made.execute(ADD.format(0))
-    wait_for(lambda: made.value("select count(*) from earth_broadcasts"), within_s=30, what="the first event")
+    wait_for(lambda: made.value("select count(*) from earth_broadcasts"), within_s=60, what="the first event")
     browser = Browser(made.url, f"{made.value('select epoch from earth_log_head')}-0")
     browser.until(1, time.monotonic() + WITHIN_S)
     return browser
@@ -102,7 +100,7 @@ def test_the_doctor_names_a_killed_leader_while_there_is_none(installation: Call
     here = {"PLANETWIRE_DATA_DIR": str(made.data_dir)}
     with left_broken(made, "web"):
         made.execute(ADD.format(1))
-        wait_for(lambda: not made.value(HELD), within_s=30, what="the term is over")
+        wait_for(lambda: not made.value(HELD), within_s=60, what="the term is over")
         broken, codes = examined(**here)
         assert broken == "listener" and {"relay_absent", "canary_unpublished", "websocket_down"} <= codes, codes
     browser.until(2, time.monotonic() + WITHIN_S)

@@ -30,7 +30,7 @@ from planetwire.stream.tail import Tail
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
 CONFIG = {"shared_buffers": "16MB"}
-WITHIN_S = 40.0
+WITHIN_S = 60.0
 ADD = "insert into collected_data (source, external_key, kind) values ('celestrak_gp', $1, 'satellite')"
 LOGGED = "select coalesce(sum((message->>'merged_count')::int), 0) from earth_broadcasts"
 CHILD = """

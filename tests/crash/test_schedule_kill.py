@@ -63,7 +63,7 @@ async def test_a_schedule_that_was_killed_is_taken_up_where_it_was(
     assert await pg_pool.fetchval(count) == done == await pg_pool.fetchval("select count(*) from schedule_firings")
     # The server may still hold the rows of the connection that died; then they come with a later look.
     schedule = Schedule(PostgresScheduleBook(pg_pool, queue_on(pg_pool), KNOWN), SystemClock())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while await pg_pool.fetchval(count) < len(KNOWN):
             await schedule.step()
     assert await schedule.step() == 0

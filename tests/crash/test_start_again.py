@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
 import pytest_asyncio
 
 from fix_installation import Installation, wait_for
@@ -17,8 +16,6 @@ from fix_roles import Role, Start, eventually
 from planetwire.demo.server import FeedServer
 from planetwire.jobs.marks_file import WorkerMarks
 from planetwire.postgres import Pool
-
-pytestmark = pytest.mark.timeout(240)
 
 LEASE_S = 600  # whoever waited a lease out would be there after the test
 SLOW = {

@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
-import pytest
 
 from fix_installation import NO_FEEDS, Installation
 from planetwire.cities import BY_KEY
@@ -67,7 +66,6 @@ class Senders:
                 await asyncio.sleep(0.005)
 
 
-@pytest.mark.timeout(300)
 async def test_a_server_killed_three_times_under_load_kept_every_acknowledged_reading(
     installation: Callable[..., Installation],
 ) -> None:

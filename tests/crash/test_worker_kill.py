@@ -102,7 +102,7 @@ async def test_a_collect_whose_worker_was_killed_is_run_to_its_end_by_another(
         async def done() -> bool:
             return await status_of(pg_pool, job.id) is JobStatus.COMPLETED
 
-        await until(done, within_s=40)
+        await until(done, within_s=60)
     finally:
         second.kill()
         await asyncio.to_thread(second.wait, 20)
@@ -140,7 +140,7 @@ async def test_a_clearing_whose_worker_was_killed_inside_a_delete_goes_on_where_
         async def done() -> bool:
             return await status_of(pg_pool, job.id) is JobStatus.COMPLETED
 
-        await until(done, within_s=40)
+        await until(done, within_s=60)
     finally:
         second.kill()
         await asyncio.to_thread(second.wait, 20)
@@ -167,7 +167,7 @@ async def test_a_job_that_was_being_stopped_when_its_worker_died_ends_cancelled(
 
     await until(done)
     worker.stop()
-    await asyncio.wait_for(task, 20)
+    await asyncio.wait_for(task, 60)
     row = await row_of(pg_pool, job.id)
     assert (row["status"], row["records_processed"]) == ("cancelled", 2 * ROWS)
     assert (await row_of(pg_pool, clearing.id))["records_processed"] == 2 * ROWS

@@ -9,12 +9,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from fix_installation import Installation, wait_for
 from planetwire.collect.feeds import fact_feeds
-
-pytestmark = pytest.mark.timeout(240)
 
 STATIONS = "city_observation"
 REPAIR = """

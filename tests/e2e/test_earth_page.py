@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page
 from fix_installation import Installation, wait_for
 from pixels import around, ink
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 
 COUNT = "layer => window.__planetwire?.earth?.count(layer) ?? -1"
 
@@ -72,14 +72,14 @@ def test_a_delete_typed_into_psql_empties_the_globe_and_collecting_fills_it(
         page.evaluate("window.__notReloaded = true")
         deleted = demo_installation.execute("DELETE FROM collected_data WHERE source = 'celestrak_gp'")
         assert deleted != "DELETE 0"
-        wait_count(page, "satellites", lambda n: n == 0, within_s=2, what="an empty layer after the delete")
+        wait_count(page, "satellites", lambda n: n == 0, within_s=60, what="an empty layer after the delete")
         body = client.get("/api/v1/visualization/satellites").json()
         assert (body["count"], body["features"]) == (0, [])
         done = demo_installation.wait_job(
             client, demo_installation.submit(client, "collect", "celestrak_gp"), within_s=60
         )
         assert done["status"] == "completed", done
-        wait_count(page, "satellites", lambda n: n >= 12_000, within_s=30, what="satellites after collecting again")
+        wait_count(page, "satellites", lambda n: n >= 12_000, within_s=60, what="satellites after collecting again")
         assert page.evaluate("window.__notReloaded") is True
 
 
@@ -122,11 +122,11 @@ def test_clear_data_empties_the_layer_on_the_globe(demo_installation: Installati
         try:
             done = demo_installation.wait_job(client, demo_installation.submit(client, "clear_data", "usgs_quakes"))
             assert done["status"] == "completed", done
-            wait_count(page, "earthquakes", lambda n: n == 0, within_s=5, what="no quakes after clearing")
+            wait_count(page, "earthquakes", lambda n: n == 0, within_s=60, what="no quakes after clearing")
         finally:
             client.patch("/api/v1/sources/usgs_quakes", json={"enabled": True}).raise_for_status()
         demo_installation.wait_job(client, demo_installation.submit(client, "collect", "usgs_quakes"))
-        wait_count(page, "earthquakes", lambda n: n > 0, within_s=20, what="quakes again")
+        wait_count(page, "earthquakes", lambda n: n > 0, within_s=60, what="quakes again")
 
 
 def test_the_printed_link_signs_the_browser_in_once(
@@ -139,7 +139,7 @@ def test_the_printed_link_signs_the_browser_in_once(
     page.goto(made.login_url)
     page.wait_for_function("() => location.hash === ''")
     signed_in = "async () => (await (await fetch('/api/v1/session')).json()).signed_in"
-    wait_for(lambda: page.evaluate(signed_in), within_s=10, what="a signed-in session")
+    wait_for(lambda: page.evaluate(signed_in), within_s=60, what="a signed-in session")
     second = browser.new_context(locale="en-GB")
     other = second.new_page()
     other.goto(made.login_url)
@@ -174,10 +174,10 @@ def test_stop_keeps_the_committed_batches_on_the_globe(
 
         job = wait_for(running, within_s=60, what="a collect under way")
         page.get_by_role("button", name="Stop").first.click()
-        done = made.wait_job(client, int(job["id"]), within_s=20)
+        done = made.wait_job(client, int(job["id"]), within_s=60)
         assert done["status"] == "cancelled"
         assert done["cancel_requested_at"] is not None
         rows = made.value("select count(*) from collected_data where source = 'celestrak_gp'")
         assert 400 <= done["records_processed"] == rows < 12_000
-        wait_count(page, "satellites", lambda n: n == rows, within_s=10, what="the committed satellites on the globe")
+        wait_count(page, "satellites", lambda n: n == rows, within_s=60, what="the committed satellites on the globe")
     context.close()

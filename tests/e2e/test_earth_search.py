@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from fix_browser import PHONE
-from fix_installation import NO_FEEDS, Installation, wait_for
+from fix_installation import NO_FEEDS, Installation, an_installation, wait_for
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 
 QUAKE = """insert into collected_data (source, external_key, kind, title, data, lat, lon, observed_at)
 values ('usgs_quakes', '{key}', 'earthquake', '{title}',
@@ -24,19 +24,13 @@ HELD = "layer => window.__planetwire?.earth?.held(layer) ?? -1"
 
 
 @pytest.fixture(scope="module")
-def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+def still() -> Iterator[Installation]:
     """Without feeds: what is there is what the test wrote."""
-    folder = tmp_path_factory.mktemp("search")
-    folder.chmod(0o755)
-    made = Installation(folder / "data", ("up", "--only", "earth"), dict(NO_FEEDS))
-    try:
-        made.start()
+    with an_installation("up", "--only", "earth", **NO_FEEDS) as made:
         for key, title, mag in (("us1", "10 km SSW of Honshu, Japan", 4.5), ("us2", "off the coast of Honshu", 7.1)):
             made.execute(QUAKE.format(key=key, title=title, mag=mag))
             made.execute(OBJECT.format(key=key))
         yield made
-    finally:
-        made.stop()
 
 
 def results(page: Page) -> Locator:

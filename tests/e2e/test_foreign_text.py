@@ -13,9 +13,9 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from fix_browser import DESKTOP, Watched
-from fix_installation import NO_FEEDS, Installation, wait_for
+from fix_installation import NO_FEEDS, Installation, an_installation, wait_for
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 
 SCRIPT = "window.__ran = (window.__ran ?? 0) + 1"
 EVIL = f"""'"><img class="made" src=x onerror="{SCRIPT}"><svg class=made onload="{SCRIPT}"></svg>{{{{7*7}}}}"""
@@ -39,13 +39,9 @@ def quoted(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+def told() -> Iterator[Installation]:
     """An installation in which every text that comes from elsewhere is an attack."""
-    folder = tmp_path_factory.mktemp("foreign")
-    folder.chmod(0o755)
-    made = Installation(folder / "data", ("up",), dict(NO_FEEDS))
-    try:
-        made.start()
+    with an_installation("up", **NO_FEEDS) as made:
         title = quoted(f"zebra {EVIL}")
         for source, key, kind in FACTS:
             made.execute(
@@ -57,8 +53,6 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
             f" from (values ({quoted(EVIL)}, 'bad_body'), ('usgs_quakes', {quoted(EVIL)})) as jobs (source, code)"
         )
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture
@@ -108,7 +102,7 @@ def test_what_feeds_and_failed_jobs_say_is_text_on_the_globes_page(told: Install
 def test_what_senders_say_is_text_on_the_charts(told: Installation, told_page: Page) -> None:
     """Whatever of it is shown."""
     told_page.goto(f"{told.url}/terminal")
-    city = wait_for(lambda: told_page.evaluate(CITIES), within_s=30, what="charts with cities")[0]
+    city = wait_for(lambda: told_page.evaluate(CITIES), within_s=60, what="charts with cities")[0]
     changes = {"temp": 21.5, "source": "evil", "station_label": EVIL, "station_code": "<b class=made>X", "raw": EVIL}
     answer = httpx.post(
         f"{told.url}/api/internal/collector-patch",

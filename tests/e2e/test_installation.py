@@ -7,15 +7,13 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
-from fix_installation import NO_FEEDS, Installation
-
-pytestmark = pytest.mark.timeout(180)
+from fix_installation import NO_FEEDS, Installation, an_installation
 
 
 def run(data_dir: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -26,17 +24,30 @@ def run(data_dir: Path, *command: str, **environment: str) -> subprocess.Complet
     )
 
 
-def test_a_second_up_on_the_same_data_dir_says_so_and_exits_1(installation: Callable[..., Installation]) -> None:
-    first = installation("up", **NO_FEEDS)
-    second = run(first.data_dir, "up")
+@pytest.fixture(scope="module")
+def whole() -> Iterator[Installation]:
+    """Both halves, without feeds."""
+    with an_installation("up", **NO_FEEDS) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def weather() -> Iterator[Installation]:
+    """The weather half alone."""
+    with an_installation("up", "--only", "terminal", **NO_FEEDS) as made:
+        yield made
+
+
+def test_a_second_up_on_the_same_data_dir_says_so_and_exits_1(whole: Installation) -> None:
+    second = run(whole.data_dir, "up")
     assert second.returncode == 1
-    assert "already runs" in second.stderr and first.url in second.stderr
-    assert httpx.get(f"{first.url}/healthz", trust_env=False).status_code == 200
+    assert "already runs" in second.stderr and whole.url in second.stderr
+    assert httpx.get(f"{whole.url}/healthz", trust_env=False).status_code == 200
 
 
-def test_the_weather_half_alone_starts_no_postgresql(installation: Callable[..., Installation]) -> None:
+def test_the_weather_half_alone_starts_no_postgresql(weather: Installation) -> None:
     """Q14, S113, S212."""
-    made = installation("up", "--only", "terminal", **NO_FEEDS)
+    made = weather
     assert set(made.children()) == {"web", "collect"}
     assert not (made.data_dir / "postgres").exists()
     ready = httpx.get(f"{made.url}/readyz", trust_env=False)
@@ -44,15 +55,6 @@ def test_the_weather_half_alone_starts_no_postgresql(installation: Callable[...,
     assert httpx.get(f"{made.url}/api/scan/terminal", trust_env=False).status_code == 200
     off = httpx.get(f"{made.url}/api/v1/layers", trust_env=False)
     assert (off.status_code, off.json()["code"]) == (404, "half_disabled")
-
-
-def test_the_earth_half_alone_says_that_the_other_is_off(installation: Callable[..., Installation]) -> None:
-    made = installation("up", "--only", "earth", **NO_FEEDS)
-    off = httpx.get(f"{made.url}/api/events?cities=shanghai", trust_env=False)
-    assert (off.status_code, off.json()["code"]) == (404, "half_disabled")
-    layers = httpx.get(f"{made.url}/api/v1/layers", trust_env=False).json()["items"]
-    assert {layer["id"] for layer in layers} >= {"satellites", "earthquakes"}
-    assert all(layer["count"] == 0 for layer in layers), "layers are listed and empty before any feed succeeded"
 
 
 def alive(pid: int) -> bool:
@@ -81,8 +83,8 @@ def test_everything_ends_with_its_parent_however_it_ends(installation: Callable[
     assert made.stop() == 0
 
 
-def test_config_prints_an_address_that_psql_can_use(installation: Callable[..., Installation]) -> None:
-    made = installation("up", **NO_FEEDS)
+def test_config_prints_an_address_that_psql_can_use(whole: Installation) -> None:
+    made = whole
     printed = run(made.data_dir, "config", "--json")
     values = json.loads(printed.stdout)
     assert values["database_url"] == made.dsn
@@ -91,9 +93,9 @@ def test_config_prints_an_address_that_psql_can_use(installation: Callable[..., 
     assert shown["admin_token"] == made.token()
 
 
-def test_jobs_can_be_submitted_seen_and_cancelled_from_a_shell(installation: Callable[..., Installation]) -> None:
+def test_jobs_can_be_submitted_seen_and_cancelled_from_a_shell(whole: Installation) -> None:
     """S44, Q28."""
-    made = installation("up", **NO_FEEDS)
+    made = whole
     os.kill(made.children()["work"], 19)  # SIGSTOP: nothing claims while we look
     try:
         submitted = json.loads(run(made.data_dir, "jobs", "submit", "collect", "usgs_quakes", "--json").stdout)
@@ -112,21 +114,23 @@ def test_jobs_can_be_submitted_seen_and_cancelled_from_a_shell(installation: Cal
     assert wrong.returncode == 2 and "did you mean collect" in wrong.stderr
 
 
-def test_doctor_finds_nothing_wrong_on_a_healthy_installation(installation: Callable[..., Installation]) -> None:
+def test_doctor_finds_nothing_wrong_on_a_healthy_installation(whole: Installation) -> None:
     """S88."""
-    made = installation("up", **NO_FEEDS)
-    report = run(made.data_dir, "doctor")
+    report = run(whole.data_dir, "doctor")
     assert report.returncode == 0, report.stdout + report.stderr
 
 
-def test_doctor_names_the_stage_that_is_broken_and_what_to_do(installation: Callable[..., Installation]) -> None:
-    """S88: a dropped trigger is found before anything behind it is blamed."""
-    made = installation("up", "--only", "earth", **NO_FEEDS)
-    made.execute("drop trigger tr_planet_collected_data_changed_delete on collected_data")
-    report = run(made.data_dir, "doctor")
+def test_doctor_names_the_stage_that_is_broken_and_what_to_do(whole: Installation) -> None:
+    """S88: a dropped trigger is found before anything behind it is blamed; what it says to do mends it."""
+    whole.execute("drop trigger tr_planet_collected_data_changed_delete on collected_data")
+    report = run(whole.data_dir, "doctor")
     assert report.returncode == 1
     assert "tr_planet_collected_data_changed_delete" in report.stdout
     assert "First broken stage: Every fact and derived table has its triggers" in report.stdout
+    assert "planetwire migrate --repair" in report.stdout
+    assert run(whole.data_dir, "migrate", "--repair").returncode == 0
+    mended = run(whole.data_dir, "doctor")
+    assert mended.returncode == 0, mended.stdout + mended.stderr
 
 
 def test_a_misspelt_setting_stops_the_start(data_dir: Path) -> None:
@@ -135,9 +139,8 @@ def test_a_misspelt_setting_stops_the_start(data_dir: Path) -> None:
     assert "did you mean PLANETWIRE_DATABASE_URL" in refused.stderr
 
 
-def test_a_port_in_use_is_the_first_thing_said(installation: Callable[..., Installation], data_dir: Path) -> None:
-    first = installation("up", "--only", "terminal", **NO_FEEDS)
-    port = first.url.rpartition(":")[2]
+def test_a_port_in_use_is_the_first_thing_said(weather: Installation, data_dir: Path) -> None:
+    port = weather.url.rpartition(":")[2]
     second = run(data_dir.parent / "other", "up", "--only", "terminal", PLANETWIRE_PORT=port)
     assert second.returncode == 1
     assert "cannot listen" in second.stderr

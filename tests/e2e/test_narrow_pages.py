@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 from fix_browser import DESKTOP, PHONE
 from fix_installation import Installation
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 
 NARROWEST = {"width": 320, "height": 640}
 ZOOMED = {"width": 720, "height": 450}  # a window of 1440 × 900 at 200 %

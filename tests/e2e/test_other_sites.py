@@ -10,9 +10,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
-from fix_installation import NO_FEEDS, Installation
-
-pytestmark = pytest.mark.timeout(120)
+from fix_installation import NO_FEEDS, Installation, an_installation
 
 WRITES = (
     ("POST", "/api/v1/jobs", {"task_type": "collect", "source": "usgs_quakes"}),
@@ -26,16 +24,11 @@ AT_ONCE = 6  # wrong codes, and fewer of them than make an address wait
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+def made() -> Iterator[Installation]:
     """Two web processes on one port: which of them a request gets is the kernel's choice."""
-    folder = tmp_path_factory.mktemp("others")
-    folder.chmod(0o755)
     several = {"PLANETWIRE_WEB_WORKERS": "2", "PLANETWIRE_BUS": "postgres"}
-    installation = Installation(folder / "data", ("up",), NO_FEEDS | several)
-    try:
-        yield installation.start()
-    finally:
-        installation.stop()
+    with an_installation("up", **NO_FEEDS, **several) as installation:
+        yield installation
 
 
 def foreign(url: str) -> list[dict[str, str]]:

@@ -13,7 +13,7 @@ from certificates import self_signed
 from fix_browser import DESKTOP
 from fix_installation import NO_FEEDS, Installation, wait_for
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 
 LIVE = "() => window.__planetwire?.terminal?.connection === 'live'"
 WATCH = """() => {

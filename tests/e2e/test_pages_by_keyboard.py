@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from fix_installation import Installation
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 
 FOCUSED = "() => document.activeElement?.className ?? ''"
 

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import httpx
-import pytest
 
 from fix_roles import Start, eventually
 from planetwire.postgres import Pool
-
-pytestmark = pytest.mark.timeout(180)
 
 
 async def test_schedule_worker_relay_and_web_apart_are_one_path(start: Start, pg_pool: Pool) -> None:

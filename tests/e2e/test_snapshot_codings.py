@@ -7,24 +7,19 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page, Response
 
-from fix_installation import NO_FEEDS, Installation
+from fix_installation import NO_FEEDS, Installation, an_installation
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 
 PATH = "/api/scan/terminal"
 FETCH = "async path => { const answer = await fetch(path); return (await answer.json()).rows.length }"
 
 
 @pytest.fixture(scope="module")
-def terminal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+def terminal() -> Iterator[Installation]:
     """The terminal half without feeds."""
-    folder = tmp_path_factory.mktemp("codings")
-    folder.chmod(0o755)
-    made = Installation(folder / "data", ("up", "--only", "terminal"), dict(NO_FEEDS))
-    try:
-        yield made.start()
-    finally:
-        made.stop()
+    with an_installation("up", "--only", "terminal", **NO_FEEDS) as made:
+        yield made
 
 
 def test_a_browser_opens_what_it_asked_for_and_is_spared_the_rest(terminal: Installation, page: Page) -> None:

@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 from cable import Cable
 from fix_installation import NO_FEEDS, Installation, wait_for
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = pytest.mark.browser
 
 CITIES = ("shanghai", "tokyo", "london", "new york", "hong kong", "singapore", "paris", "seoul", "los angeles")
 MISSED = 120 * 60  # two minutes at sixty a second
@@ -53,10 +53,10 @@ def test_nine_charts_that_missed_too_much_for_a_replay_hold_what_the_server_hold
         push(client, [reading(base, number) for number in range(9)])
         page.goto(f"{cable.url}/terminal")
         page.wait_for_function(LIVE)
-        wait_for(lambda: page.evaluate(VALUES, CITIES) == snapshots(client), within_s=20, what="the first points")
+        wait_for(lambda: page.evaluate(VALUES, CITIES) == snapshots(client), within_s=60, what="the first points")
         page.watched.expected = ("Failed to load resource",)  # type: ignore[attr-defined]  # while there is no network
         cable.unplug()
-        wait_for(lambda: not page.evaluate(LIVE), within_s=20, what="the loss noticed")
+        wait_for(lambda: not page.evaluate(LIVE), within_s=60, what="the loss noticed")
         push(client, [reading(base, number) for number in range(9, MISSED)])
         assert sum(map(len, page.evaluate(VALUES, CITIES))) == 9
         cable.plug_in()
@@ -64,6 +64,6 @@ def test_nine_charts_that_missed_too_much_for_a_replay_hold_what_the_server_hold
         for number in range(MISSED, MISSED + 90):
             push(client, [reading(base, number)])
         wait_for(
-            lambda: page.evaluate(VALUES, CITIES) == snapshots(client), within_s=40, what="all that the server holds"
+            lambda: page.evaluate(VALUES, CITIES) == snapshots(client), within_s=60, what="all that the server holds"
         )
         assert sum(map(len, page.evaluate(VALUES, CITIES))) == MISSED + 90

@@ -10,12 +10,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx
-import pytest
 from websockets.sync.client import ClientConnection, connect
 
 from fix_installation import NO_FEEDS, Installation, wait_for
-
-pytestmark = pytest.mark.timeout(240)
 
 LAYER = "weather_stations"
 
@@ -79,14 +76,14 @@ def test_a_pushed_observation_is_a_station_on_the_globe_and_survives_restarts(
         assert feature["data"]["temp_c"] == 28.5
         assert feature["data"]["station_code"] == "PRB"
         assert feature["data"]["freshness"] == "fresh"
-        wait_for(lambda: listed(client) == (1, "live", ["city_observation"]), within_s=20, what="a live layer")
+        wait_for(lambda: listed(client) == (1, "live", ["city_observation"]), within_s=60, what="a live layer")
         found = client.get("/api/v1/search", params={"q": "VHHH"}).json()["items"]
         assert [item["feature"] for item in found] == [feature["id"]]
         assert client.get(f"/api/v1/objects/{found[0]['id']}").json()["data"]["temp_c"] == 28.5
 
         push(made, "hong-kong", 29.0, 4)  # within the minute: it waits
         push(made, "taipei", 25.0, 4)
-        wait_for(lambda: "taipei" in stations(client), within_s=20, what="the other city")
+        wait_for(lambda: "taipei" in stations(client), within_s=60, what="the other city")
         made.kill("web")
         wait_for(lambda: _answers(made), within_s=60, what="the web process again")
     made.execute("UPDATE collected_data SET collected_at = collected_at - interval '61 s'")
@@ -94,7 +91,7 @@ def test_a_pushed_observation_is_a_station_on_the_globe_and_survives_restarts(
     wait_for(lambda: _answers(made), within_s=60, what="the web process again")
     with made.client() as client:
         wait_for(
-            lambda: stations(client)["hong kong"]["data"]["temp_c"] == 29.0, within_s=30, what="the reading that waited"
+            lambda: stations(client)["hong kong"]["data"]["temp_c"] == 29.0, within_s=60, what="the reading that waited"
         )
         with updates(made) as socket:
             task_id = made.submit(client, "clear_data", "city_observation")
@@ -103,7 +100,7 @@ def test_a_pushed_observation_is_a_station_on_the_globe_and_survives_restarts(
         assert stations(client) == {}
         assert client.get("/api/v1/search", params={"q": "VHHH"}).json()["items"] == []
         push(made, "tokyo", 18.0, 2)
-        wait_for(lambda: set(stations(client)) == {"tokyo"}, within_s=20, what="who reports is back, alone")
+        wait_for(lambda: set(stations(client)) == {"tokyo"}, within_s=60, what="who reports is back, alone")
 
 
 def _answers(made: Installation) -> bool:

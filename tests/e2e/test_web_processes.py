@@ -18,8 +18,6 @@ from live_streams import SseClient
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 from web_processes import CITIES, Watcher, WebProcess, WebProcesses, web_processes
 
-pytestmark = pytest.mark.timeout(180)
-
 
 @pytest_asyncio.fixture
 async def web(tmp_path: Path) -> AsyncIterator[WebProcesses]:

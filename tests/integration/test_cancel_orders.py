@@ -324,7 +324,7 @@ async def test_a_job_whose_row_is_held_while_its_source_gets_free_is_found_once_
             assert (twin.id, created) == (waiting.id, False)
         else:
             await connection.execute("update collection_tasks set priority = 1 where id = $1", waiting.id)
-        assert await asyncio.wait_for(queue.finish(lease, JobStatus.COMPLETED), 10)
+        assert await asyncio.wait_for(queue.finish(lease, JobStatus.COMPLETED), 60)
     assert (await claim_one(queue)).job.id == waiting.id
 
 

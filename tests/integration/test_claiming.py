@@ -77,7 +77,7 @@ async def test_the_next_claim_is_under_way_when_the_leases_of_a_large_one_are_ha
     watched = _Watched(queue_on(pg_pool), allowed=1)
     claiming = _claiming(watched)
     assert len(await claiming.next(3 * LEAST)) == LEAST
-    await asyncio.wait_for(watched.committed.wait(), 10)
+    await asyncio.wait_for(watched.committed.wait(), 60)
     watched.go_on.set()
     await claiming.aclose()
     assert len(watched.asked) == 2 and watched.asked[1] <= 2 * LEAST
@@ -99,7 +99,7 @@ async def test_a_claim_under_way_is_given_back(how: str, pg_pool: Pool) -> None:
     claiming = _claiming(watched)
     claiming._most = LEAST
     assert len(await claiming.next(3 * LEAST)) == LEAST
-    await asyncio.wait_for(watched.committed.wait(), 10)
+    await asyncio.wait_for(watched.committed.wait(), 60)
     assert await _claimed(pg_pool) == 2 * LEAST
     ending = asyncio.create_task(claiming.aclose() if how == "closed" else claiming.next(LEAST))  # type: ignore[arg-type]
     await asyncio.sleep(0)
@@ -115,7 +115,7 @@ async def test_a_claim_that_fails_while_its_caller_is_cancelled_does_not_hide_th
     watched = _Watched(queue_on(pg_pool), allowed=0)
     watched.error = BackendError("the database is away")
     waiting = asyncio.create_task(_claiming(watched).next(1))  # type: ignore[arg-type]
-    await asyncio.wait_for(watched.committed.wait(), 10)
+    await asyncio.wait_for(watched.committed.wait(), 60)
     waiting.cancel()
     watched.go_on.set()
     await asyncio.wait({waiting}, timeout=10)

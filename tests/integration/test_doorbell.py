@@ -76,7 +76,7 @@ async def test_a_doorbell_that_lost_its_cancellation_is_closed_all_the_same(pg_d
 
     doorbell._task = asyncio.create_task(deaf())
     await asyncio.sleep(0)
-    await asyncio.wait_for(doorbell.aclose(), 10)
+    await asyncio.wait_for(doorbell.aclose(), 60)
     assert swallowed.is_set()
 
 

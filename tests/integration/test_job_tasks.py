@@ -87,7 +87,7 @@ class House:
             yield
         finally:
             worker.stop()
-            await asyncio.wait_for(task, 20)
+            await asyncio.wait_for(task, 60)
 
     async def ended(self, request: JobRequest) -> Any:
         """Submit, and wait until the job has been run: final, or waiting for its next try."""
@@ -198,7 +198,7 @@ async def test_cancel_keeps_committed_batches(pg_pool: Pool) -> None:
             return await status_of(pg_pool, job.id) is JobStatus.CANCELLED
 
         await until(cancelled)
-        await asyncio.wait_for(feed.closed.wait(), 5)
+        await asyncio.wait_for(feed.closed.wait(), 60)
     row = await row_of(pg_pool, job.id)
     assert row["records_processed"] == await house.count()
     assert 100 <= row["records_processed"] < 5_000

@@ -170,7 +170,7 @@ async def test_a_more_urgent_job_that_comes_during_a_claim_of_its_source_waits_f
         rows = await other.fetch(Q.claim, "w1", ALL_TYPES, [60.0] * len(ALL_TYPES), 1, 30.0, None, None, 0)
         assert [row["id"] for row in rows] == [first.id]
         await queue.submit(wish(TaskType.CLEAR_DATA, priority=1))
-        assert await asyncio.wait_for(queue.claim("w2", ALL_TYPES, 10), 5) == []
+        assert await asyncio.wait_for(queue.claim("w2", ALL_TYPES, 10), 60) == []
     assert await queue.claim("w2", ALL_TYPES, 10) == []
 
 

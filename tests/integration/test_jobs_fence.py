@@ -293,7 +293,7 @@ async def test_a_deadlock_with_somebodys_own_sql_says_that_the_batch_may_be_repe
 
     locked, go = asyncio.Event(), asyncio.Event()
     other = asyncio.create_task(theirs(locked, go))
-    await asyncio.wait_for(locked.wait(), 10)
+    await asyncio.wait_for(locked.wait(), 60)
     with pytest.raises(BackendError) as refused:
         async with queue.batch(lease) as tx:
             await tx.connection.execute("update pair set n = 2 where id = 2")

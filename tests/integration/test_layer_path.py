@@ -31,7 +31,7 @@ from planetwire.web.layer_snapshots import LayerSnapshots
 from planetwire.web.problems import install
 from planetwire.web.visualization import router
 
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 ADD = (
     "insert into collected_data (source, external_key, kind, title, data)"
     " values ($1, $2, 'satellite', $3, '{\"NORAD_CAT_ID\": 1}')"

@@ -49,7 +49,7 @@ async def run(dsn: str, limits: MigrationSettings | None = None) -> list[str]:
 
 
 async def told(logs: list[Any], event: str) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while event not in {entry["event"] for entry in logs}:
             await asyncio.sleep(0.01)
 

@@ -341,7 +341,7 @@ async def test_killed_between_send_and_cursor_it_repeats_with_the_same_id_and_lo
     for round_ in range(3):
         appended += await house.append("a", "b", "a")
         killed = child(pg_dsn, house.receiver.url, f"outlet.after_send:{round_ + 1}")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             assert await asyncio.to_thread(killed.wait) == -signal.SIGKILL
     last = child(pg_dsn, house.receiver.url)
     try:

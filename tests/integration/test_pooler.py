@@ -185,7 +185,7 @@ async def test_a_stop_behind_a_pooler_is_seen_without_any_wake_up(pooled: Pool) 
 
     job, _ = await queue.submit(wish())
     async with _running(_worker(queue, endless)):
-        await asyncio.wait_for(begun.wait(), 20)
+        await asyncio.wait_for(begun.wait(), 60)
         await queue.cancel(job.id)
 
         async def stopped() -> bool:
@@ -210,7 +210,7 @@ async def test_a_worker_behind_a_pooler_survives_the_loss_of_every_server_connec
 
     job, _ = await queue.submit(wish())
     async with _running(_worker(queue, collect)):
-        await asyncio.wait_for(begun.wait(), 20)
+        await asyncio.wait_for(begun.wait(), 60)
         await pg_pool.execute(
             "select pg_terminate_backend(pid) from pg_stat_activity"
             " where datname = current_database() and pid <> pg_backend_pid()"
@@ -374,7 +374,7 @@ async def _running(worker: Worker) -> AsyncIterator[None]:
         yield
     finally:
         worker.stop()
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, 60)
 
 
 async def _nothing(layer: str) -> None:

@@ -15,7 +15,7 @@ from fix_earth import TOKEN, Earth, running_earth
 from nasty import BODIES, NASTY
 from planetwire.postgres import Pool
 
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 NAMED = (
     *(b"cookie: planetwire_session=", b"cookie: ", b"authorization: Bearer "),
     *(b"host: ", b"origin: ", b"x-forwarded-for: "),

@@ -21,8 +21,13 @@ FACT = "insert into collected_data (source, external_key, kind, title) values ('
 PLACE = "/api/v1/visualization/earthquakes"
 # Crosswise: the snapshot reads the facts, then the places.
 TAKE, CROSS = "lock table resolved_locations in access exclusive mode", "truncate collected_data"
-READER_S, REPAIR_S = 2, 60  # when each looks for a deadlock, and gives way: the reader is first
+READER_S, REPAIR_S = 4, 60  # when each looks for a deadlock, and gives way: the reader is first
 WAITS = "select exists (select from pg_locks where relation = $1::regclass and not granted and mode = $2)"
+HALF_WAY = """
+select exists (select from pg_locks wants join pg_locks has using (pid)
+    where wants.relation = 'resolved_locations'::regclass and not wants.granted and wants.mode = 'AccessShareLock'
+        and has.relation = 'collected_data'::regclass and has.granted)
+"""
 
 
 @asynccontextmanager
@@ -53,6 +58,15 @@ async def waits(pool: Pool, table: str, mode: str) -> None:
     await until(so)
 
 
+async def half_way(pool: Pool) -> None:
+    """The snapshot has the facts and waits for the places; others may wait for the places too."""
+
+    async def so() -> bool:
+        return bool(await pool.fetchval(HALF_WAY))
+
+    await until(so)
+
+
 def asked(earth: Earth, path: str = PLACE) -> asyncio.Future[httpx.Response]:
     async def ask() -> httpx.Response:
         async with httpx.AsyncClient(base_url=earth.url, trust_env=False, timeout=60) as client:
@@ -69,7 +83,7 @@ async def test_a_snapshot_that_loses_a_deadlock_to_a_truncate_is_read_again(
     async with repairing(pg_cluster, earth) as repair:
         await repair.execute(TAKE)
         answer = asked(earth)
-        await waits(earth.pool, "resolved_locations", "AccessShareLock")
+        await half_way(earth.pool)
         await repair.execute(CROSS)  # returns once the reader has given way
         await waits(earth.pool, "collected_data", "AccessShareLock")  # … and asks again
         assert not answer.done()
@@ -87,14 +101,14 @@ async def test_a_snapshot_that_loses_twice_says_so_and_the_next_one_is_right(
     async with repairing(pg_cluster, earth) as first, repairing(pg_cluster, earth) as second:
         await first.execute(TAKE)
         answer = asked(earth)
-        await waits(earth.pool, "resolved_locations", "AccessShareLock")
+        await half_way(earth.pool)
         await first.execute(CROSS)
         next_one = asyncio.ensure_future(second.execute(TAKE))
         await waits(earth.pool, "resolved_locations", "AccessExclusiveLock")
         await waits(earth.pool, "collected_data", "AccessShareLock")
         await first.execute("commit")
         await next_one
-        await waits(earth.pool, "resolved_locations", "AccessShareLock")
+        await half_way(earth.pool)
         await second.execute(CROSS)
         found = await answer
         assert (found.status_code, found.json()["code"]) == (503, "deadlock") and found.headers["Retry-After"]

@@ -36,7 +36,7 @@ from planetwire.web.layer_snapshots import LayerSnapshots
 from planetwire.web.link_redis import RedisLink
 
 LAYER = "satellites"
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 ADD = (
     "insert into collected_data (source, external_key, kind, title) values ('celestrak_gp', $1, 'satellite', $2)"
     " on conflict (source, external_key) do update set title = excluded.title"

@@ -9,7 +9,6 @@ from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
 
 from file_limit import file_size_limit, journal_end
@@ -108,7 +107,6 @@ async def test_five_hours_and_fifty_nine_minutes_are_replayed_and_six_hours_and_
     assert (told["type"], told["reason"]) == ("resync_required", "replay_window_exceeded")
 
 
-@pytest.mark.timeout(240)
 async def test_large_events_of_a_window_and_a_half_stay_under_a_hundred_megabytes(tmp_path: Path) -> None:
     """S208, S209: 1,800 events of 3 KB an hour, 10,800 of them in the window; every file of the store counts."""
     observations = await open_observations(tmp_path / "o.db", ManualClock(START))

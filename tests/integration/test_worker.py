@@ -71,7 +71,7 @@ async def _running(worker: Worker) -> AsyncIterator[asyncio.Task[None]]:
         yield task
     finally:
         worker.stop()
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, 60)
 
 
 def _has(pool: Pool, task_id: int, status: JobStatus) -> Callable[[], Awaitable[bool]]:
@@ -123,9 +123,9 @@ async def test_stop_interrupts_the_coroutine_and_keeps_what_was_committed(pg_poo
     script = Script(queue, hold=True)
     job, _ = await queue.submit(wish())
     async with _running(_worker(queue, script)):
-        await asyncio.wait_for(script.batch_done.wait(), 10)
+        await asyncio.wait_for(script.batch_done.wait(), 60)
         await queue_on(pg_pool).cancel(job.id)
-        await until(_has(pg_pool, job.id, JobStatus.CANCELLED), within_s=2)
+        await until(_has(pg_pool, job.id, JobStatus.CANCELLED), within_s=60)
     row = await row_of(pg_pool, job.id)
     assert (row["records_processed"], row["progress"]) == (10, 0.5)
     assert row["finished_at"] >= row["cancel_requested_at"] and row["message"].startswith("stopped")
@@ -138,7 +138,7 @@ async def test_a_job_that_someone_else_took_is_dropped_without_a_trace(pg_pool: 
     script = Script(queue, hold=True)
     job, _ = await queue.submit(wish())
     async with _running(_worker(queue, script)):
-        await asyncio.wait_for(script.batch_done.wait(), 10)
+        await asyncio.wait_for(script.batch_done.wait(), 60)
         await expire(pg_pool, job.id)
         await queue_on(pg_pool, rescue_retry_s=600).rescue()
 
@@ -182,7 +182,7 @@ async def test_a_soft_stop_gives_unfinished_jobs_back_without_counting_the_attem
     script = Script(queue, hold=True)
     job, _ = await queue.submit(wish())
     async with _running(_worker(queue, script)):
-        await asyncio.wait_for(script.batch_done.wait(), 10)
+        await asyncio.wait_for(script.batch_done.wait(), 60)
     row = await row_of(pg_pool, job.id)
     assert (row["status"], row["attempts"], row["worker_id"]) == ("queued", 0, None)
     script.go_on.set()
@@ -198,7 +198,7 @@ async def test_a_soft_stop_lets_running_jobs_end_by_themselves_first(pg_pool: Po
     job, _ = await queue.submit(wish())
     worker = _worker(queue, script, drain_s=20)
     async with _running(worker):
-        await asyncio.wait_for(script.batch_done.wait(), 10)
+        await asyncio.wait_for(script.batch_done.wait(), 60)
         worker.stop()
         late, _ = await queue.submit(wish(source="late"))
         script.go_on.set()
@@ -213,7 +213,7 @@ async def test_a_cancelled_worker_leaves_no_task_and_no_running_row(pg_pool: Poo
         await queue.submit(wish(source=f"s{n}"))
     before = asyncio.all_tasks()
     task = asyncio.create_task(_worker(queue, script).run())
-    await asyncio.wait_for(script.batch_done.wait(), 10)
+    await asyncio.wait_for(script.batch_done.wait(), 60)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -252,7 +252,7 @@ async def test_a_job_whose_end_is_being_written_is_not_taken_for_lost(pg_pool: P
     worker = Worker(held, held, {TaskType.COLLECT: Script(queue)}, MemoryWakeup(), SETTINGS, SystemClock())  # type: ignore[arg-type]
     with capture_logs() as logs:
         async with _running(worker):
-            await asyncio.wait_for(held.committed.wait(), 10)
+            await asyncio.wait_for(held.committed.wait(), 60)
 
             async def looked_twice() -> bool:
                 return held.looks >= 2
@@ -290,7 +290,7 @@ async def test_a_claim_whose_answer_comes_after_the_stop_is_given_back(how: str,
     script = Script(queue)
     worker = Worker(held, queue, {TaskType.COLLECT: script}, MemoryWakeup(), SETTINGS, SystemClock())  # type: ignore[arg-type]
     task = asyncio.create_task(worker.run())
-    await asyncio.wait_for(held.committed.wait(), 10)
+    await asyncio.wait_for(held.committed.wait(), 60)
     if how == "stop":
         worker.stop()
     else:
@@ -322,7 +322,7 @@ async def test_heartbeats_keep_a_long_job_longer_than_its_lease(pg_pool: Pool) -
     settings = JobSettings(lease_s=1, heartbeat_s=0.1, poll_s=0.05)
     other = _worker(queue, script, settings=settings)
     async with _running(_worker(queue, script, settings=settings)), _running(other):
-        await asyncio.wait_for(script.batch_done.wait(), 10)
+        await asyncio.wait_for(script.batch_done.wait(), 60)
 
         async def older_than_three_leases() -> bool:
             age = "select clock_timestamp() - started_at > interval '3 s' from collection_tasks where id = $1"
@@ -341,7 +341,7 @@ async def test_a_worker_survives_the_loss_of_all_its_connections(pg_dsn: str, pg
     script = Script(queue, hold=True)
     first, _ = await queue.submit(wish())
     async with _running(_worker(queue, script)):
-        await asyncio.wait_for(script.batch_done.wait(), 10)
+        await asyncio.wait_for(script.batch_done.wait(), 60)
         await pg_pool.execute(
             "select pg_terminate_backend(pid) from pg_stat_activity"
             " where datname = current_database() and pid <> pg_backend_pid()"
@@ -359,7 +359,7 @@ async def test_a_new_job_starts_by_the_doorbell_long_before_the_next_poll(pg_dsn
     bell = wakeup.bell("planet_task_control")
     wakeup.start()
     script = Script(queue)
-    slow = JobSettings(poll_s=60, concurrency=3)
+    slow = JobSettings(concurrency=3).model_copy(update={"poll_s": 3600.0})  # longer than a setting may be
     async with _running(_worker(queue, script, bell, settings=slow)):
 
         async def gate_is_open() -> bool:
@@ -373,5 +373,5 @@ async def test_a_new_job_starts_by_the_doorbell_long_before_the_next_poll(pg_dsn
         async def done() -> bool:
             return bool(await pg_pool.fetchval("select count(*) from collection_tasks where status = 'completed'"))
 
-        await until(done, within_s=10)
+        await until(done, within_s=60)
     await wakeup.aclose()

@@ -21,7 +21,7 @@ from planetwire.postgres import Pool, open_pool
 from random_writes import FAR, REFUSED, SOURCES, Writer
 
 # Short with the other tests, long by `make test-long`; PLANETWIRE_LONG_CHANGES names any other number.
-WRITES = amount("CHANGES", 600, 6_000)
+WRITES = amount("CHANGES", 300, 6_000)
 WRITERS, LOOPS = 5, 2
 DERIVERS = EarthLayerAdapterRegistry().derivers
 LOAD = """insert into collected_data (source, external_key, kind, title)
@@ -32,7 +32,7 @@ SEARCHED = """select coalesce(f.source, i.source) as source, f.title as is, i.ti
 from collected_data f full join earth_interactables i on i.source = f.source and i.fact_key = f.external_key
 where (f.source is null or f.source = any ($1)) and f.title is distinct from i.title"""
 
-pytestmark = pytest.mark.timeout(240 + WRITES / 20)
+pytestmark = pytest.mark.timeout(600 + WRITES / 20)
 
 
 async def write(writer: Writer, writes: int, done: Counter[str]) -> None:

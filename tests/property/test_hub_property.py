@@ -147,7 +147,7 @@ class World:
         raise AssertionError("somebody never caught up")
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.sampled_from(TOPICS), max_size=8), st.integers(1, 60), st.sampled_from([1, 3, 2048]), steps)
 def test_every_connection_gets_exactly_its_topics_events_after_its_cursor(
     pattern: list[str], times: int, ring: int, plan: list[tuple[Any, ...]]

@@ -127,7 +127,7 @@ def check(route: Route, sent: object, answer: httpx.Response) -> None:
         assert len(orjson.dumps(payload)) <= 3_100
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(BODIES)
 def test_any_json_is_taken_or_refused_by_name_and_only_what_was_sent_is_stored(route: Route, sent: object) -> None:
     """S159, S189, F20, F28: through HTTP and the store; what is refused is neither stored nor broadcast."""
@@ -136,7 +136,7 @@ def test_any_json_is_taken_or_refused_by_name_and_only_what_was_sent_is_stored(r
     check(route, sent, answer)
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(st.one_of(st.binary(max_size=200), st.text(max_size=60).map(lambda text: text.encode("utf-16"))))
 def test_any_bytes_are_refused_by_name(route: Route, body: bytes) -> None:
     """S189."""
@@ -150,7 +150,7 @@ def test_any_bytes_are_refused_by_name(route: Route, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("unit", [None, "c", "f"])
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(temp=st.one_of(st.floats(-140, 160), st.integers(-140, 160)), runway=st.floats(-140, 160))
 def test_a_number_is_stored_as_it_was_meant_or_not_at_all(
     route: Route, unit: str | None, temp: float, runway: float

@@ -30,7 +30,7 @@ from planetwire.postgres import open_pool
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
 T = TypeVar("T")
-EXAMPLES = amount("LEDGER_EXAMPLES", 40, 400)
+EXAMPLES = amount("LEDGER_EXAMPLES", 20, 400)
 KINDS = st.sampled_from(list(TaskType))
 SOURCES = st.sampled_from(["a", "b", "c"])
 HELD = {"running", "cancelling"}

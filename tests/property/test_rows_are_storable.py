@@ -105,14 +105,14 @@ def kept(source: str, body: bytes, records: int | None = None) -> None:
 
 
 @pytest.mark.parametrize("source", sorted(FEEDS))
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_damaged_bytes_are_rows_rejects_or_a_bad_body(source: str, data: st.DataObject) -> None:
     kept(source, damaged(data, source))
 
 
 @pytest.mark.parametrize("source", sorted(FEEDS))
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_records_of_any_shape_are_all_accounted_for(source: str, data: st.DataObject) -> None:
     kept(source, changed(data, source), records=6)

@@ -152,7 +152,7 @@ async def test_the_next_piece_is_made_while_the_present_one_is_worked_on() -> No
     async with aclosing(one_ahead(endless(made))) as pieces:
         first = await anext(pieces)
         assert len(first.facts) == SLICE_RECORDS
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while len(made) < 2 * SLICE_RECORDS:
                 await asyncio.sleep(0)
 

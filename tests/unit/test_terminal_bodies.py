@@ -9,8 +9,8 @@ import orjson
 
 from planetwire.clock import ManualClock
 from planetwire.model import Cursor, Json
+from planetwire.web.encoded import Encoded
 from planetwire.web.encodings import Encoding
-from planetwire.web.snapshot_http import Encoded
 from planetwire.web.terminal_bodies import BODIES_MAX, GOOD_FOR_S, TerminalBodies
 
 EPOCH = "abcdef012345"

@@ -1,23 +1,23 @@
-"""One role as a process: what it needs from the data dir, its loops, and a clean end on SIGTERM."""
+"""One role as a process: what it needs from the data dir, its loops, and a clean end on SIGTERM.
+
+The web process is in `web_role.py`: its framework is half of what it loads, and no other process needs it.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import signal
-import socket
 import threading
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from ssl import SSLContext
-from types import FrameType
 
-import uvicorn
 import uvloop
 from pydantic import SecretStr
 
-from planetwire import serving, wiring
+from planetwire import wiring
 from planetwire.commanding import token_book
 from planetwire.ending import AGAIN_S, end_all
 from planetwire.errors import SetupError
@@ -27,9 +27,7 @@ from planetwire.settings import Settings, plain
 from planetwire.settle import settle
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
-from planetwire.supervise.supervisor import listening_socket
-from planetwire.tls import own_trust, scheme_of, server_context
-from planetwire.web.server import server_config
+from planetwire.tls import own_trust, scheme_of
 from planetwire.wiring import Loop, Secrets
 
 log = get_logger()
@@ -115,51 +113,6 @@ def _check_different(settings: Settings, secrets: Secrets) -> None:
             raise SetupError(f"PLANETWIRE_{seen[token]} and PLANETWIRE_{name} are the same; give each role its own")
 
 
-def run_web(settings: Settings, fd: int | None) -> None:
-    """Serve until SIGTERM."""
-    arm(settings.failpoint)
-    context = server_context(settings)
-    dsn = database_of(settings) if settings.earth else None
-    sock = socket.socket(fileno=fd) if fd is not None else listening_socket(settings.host, settings.port)
-    code = DataDir(settings.data_dir).take_login_code()
-    uvloop.run(_serve(settings, dsn, secrets_of(settings), code, sock, context))
-
-
-async def _serve(
-    settings: Settings,
-    dsn: str | None,
-    secrets: Secrets,
-    code: str | None,
-    sock: socket.socket,
-    context: SSLContext | None,
-) -> None:
-    async with serving.open_web(settings, dsn, secrets, login_code=code) as web:
-        server = uvicorn.Server(server_config(web.app, web.protocol, context))
-        settle()
-        async with _running(web.loops):
-            log.info("web.server.started", url=url_of(settings, sock.getsockname()[1]))
-            await _serve_until_told(server, sock, web)
-
-
-async def _serve_until_told(server: uvicorn.Server, sock: socket.socket, web: serving.Web) -> None:
-    """Live streams are ended first: uvicorn would wait for them, and their clients should hear when to return."""
-    told = asyncio.Event()
-
-    def handle_exit(number: int, frame: FrameType | None) -> None:
-        """As uvicorn's own, which would also raise the signal again after serving: before anything else has ended."""
-        server.force_exit |= server.should_exit and number == signal.SIGINT
-        server.should_exit = True
-        told.set()
-
-    server.handle_exit = handle_exit  # type: ignore[method-assign,assignment]
-    served = asyncio.ensure_future(server.serve(sockets=[sock]))
-    served.add_done_callback(lambda _: told.set())
-    await told.wait()
-    _end_in_any_case()
-    await web.drain()
-    await served
-
-
 def run_work(settings: Settings, *, feeds: bool) -> None:
     """Run jobs until SIGTERM; with `feeds` the schedule and the observation feeds too."""
     arm(settings.failpoint)
@@ -182,7 +135,7 @@ def run_relay(settings: Settings) -> None:
     uvloop.run(_loops(wiring.open_relay(settings, database_of(settings), secrets_of(settings))))
 
 
-def _end_in_any_case() -> None:
+def end_in_any_case() -> None:
     """Leases, leadership and acknowledged rows are safe without a soft end; only waiting is bounded here."""
     last_resort = threading.Timer(END_S, os._exit, (1,))
     last_resort.daemon = True
@@ -205,16 +158,16 @@ async def _loops(opening: wiring.Opening) -> None:
 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, told)
-    async with opening as parts, _running(parts.loops) as failed:
+    async with opening as parts, running_loops(parts.loops) as failed:
         failed.add_done_callback(lambda _: stop.set())
         settle()
         await stop.wait()
-        _end_in_any_case()
+        end_in_any_case()
         await parts.drain()
 
 
 @asynccontextmanager
-async def _running(loops: Mapping[str, Loop], *, again_s: float = AGAIN_S) -> AsyncIterator[asyncio.Future[None]]:
+async def running_loops(loops: Mapping[str, Loop], *, again_s: float = AGAIN_S) -> AsyncIterator[asyncio.Future[None]]:
     """The loops, for as long as the block lasts. A loop that fails ends the process: its supervisor restarts it."""
     failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     tasks = {name: asyncio.ensure_future(run()) for name, run in loops.items()}

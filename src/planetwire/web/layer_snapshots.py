@@ -16,9 +16,9 @@ from planetwire.log import get_logger
 from planetwire.model import Cursor, Json, LayerAdapter, LogEvent
 from planetwire.ports import Cache, Clock, EventLog, FactStore, LayerRegistry, ObjectStore
 from planetwire.web.cache_memory import MemoryCache
+from planetwire.web.encoded import Encoded
 from planetwire.web.encodings import Encoding
 from planetwire.web.single_flight import SingleFlight
-from planetwire.web.snapshot_http import Encoded
 
 log = get_logger()
 

@@ -2,50 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from fastapi import Request, Response
 
-from planetwire.model import Cursor
-from planetwire.web.encodings import Encoding, compress, negotiate
+from planetwire.web.encoded import Encoded
+from planetwire.web.encodings import Encoding, negotiate
 from planetwire.web.openapi import answers
 
 MEDIA_TYPE = "application/json"
 RESPONSES: dict[int | str, dict[str, Any]] = {304: {"description": "The client has exactly this"}, **answers(406)}
-
-
-def digest(body: bytes) -> str:
-    """What tells one body from another."""
-    return hashlib.blake2b(body, digest_size=8).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """One body as it goes on the wire, and its strong ETag with quotes, `"<epoch>:<revision>:<hash of the bytes>"`."""
-
-    etag: str
-    body: bytes | memoryview
-
-    @classmethod
-    def of(cls, cursor: Cursor, body: bytes) -> Encoded:
-        """A body with its tag."""
-        return cls(f'"{cursor.epoch}:{cursor.revision}:{digest(body)}"', body)
-
-    @property
-    def cursor(self) -> Cursor:
-        """What the tag says of it."""
-        epoch, revision, _ = self.etag.strip('"').split(":")
-        return Cursor(epoch, int(revision))
-
-    async def compressed(self, encoding: Encoding) -> Encoded:
-        """This one, plain, in another coding: a representation of its own, with a tag of its own."""
-        if encoding == "identity":
-            return self
-        return await asyncio.to_thread(lambda: Encoded.of(self.cursor, compress(self.body, encoding)))
 
 
 def asked_encoding(request: Request) -> Encoding:

@@ -21,8 +21,9 @@ from planetwire.observing import freshness_limits
 from planetwire.ports import Clock, EventLog, ObservationStore
 from planetwire.web import terminal_snapshot as snapshot
 from planetwire.web.auth import Guard
+from planetwire.web.encoded import Encoded, digest
 from planetwire.web.encodings import ENCODINGS, Encoding, compress
-from planetwire.web.snapshot_http import RESPONSES, Encoded, answer, asked_encoding, digest
+from planetwire.web.snapshot_http import RESPONSES, answer, asked_encoding
 from planetwire.web.terminal_bodies import TerminalBodies
 
 BATCH_CITIES_MAX = 24

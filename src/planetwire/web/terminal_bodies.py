@@ -11,9 +11,9 @@ import orjson
 
 from planetwire.model import Cursor, Json
 from planetwire.ports import Clock
+from planetwire.web.encoded import Encoded
 from planetwire.web.encodings import Encoding
 from planetwire.web.single_flight import SingleFlight
-from planetwire.web.snapshot_http import Encoded
 
 BODIES_MAX = 128  # remembered, the oldest goes first
 GOOD_FOR_S = 5.0  # without a new event a snapshot changes only with the age of its readings

@@ -40,10 +40,10 @@ def test_what_ci_installs_is_what_the_tests_name() -> None:
 @pytest.mark.parametrize(("ci", "code"), [("", 0), ("true", 1)], ids=["at home", "in CI"])
 def test_a_run_without_a_program_is_green_at_home_and_red_in_ci(ci: str, code: int, tmp_path: Path) -> None:
     (tmp_path / "test_wants.py").write_text(WANTS, encoding="utf-8")
+    environment = {**os.environ, "CI": ci, "PYTHONPATH": str(TESTS), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "fix_missing", "-p", "no:cacheprovider", tmp_path],
-        env={**os.environ, "CI": ci, "PYTHONPATH": str(TESTS)}, cwd=tmp_path, capture_output=True, text=True,
-        timeout=100, check=False,
+        env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False,
     )  # fmt: skip
     assert done.returncode == code, done.stdout
     once = done.stdout.count("skipped for want of nginx, pgbouncer: apt-get install nginx-light pgbouncer")

@@ -1,0 +1,71 @@
+"""The web process: it serves until SIGTERM, and ends its streams before it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+from ssl import SSLContext
+from types import FrameType
+
+import uvicorn
+import uvloop
+
+from planetwire import serving
+from planetwire.failpoint import arm
+from planetwire.log import get_logger
+from planetwire.settings import Settings
+from planetwire.settle import settle
+from planetwire.supervise.datadir import DataDir
+from planetwire.supervise.roles import database_of, end_in_any_case, running_loops, secrets_of, url_of
+from planetwire.supervise.supervisor import listening_socket
+from planetwire.tls import server_context
+from planetwire.web.server import server_config
+from planetwire.wiring import Secrets
+
+log = get_logger()
+
+
+def run_web(settings: Settings, fd: int | None) -> None:
+    """Serve until SIGTERM."""
+    arm(settings.failpoint)
+    context = server_context(settings)
+    dsn = database_of(settings) if settings.earth else None
+    sock = socket.socket(fileno=fd) if fd is not None else listening_socket(settings.host, settings.port)
+    code = DataDir(settings.data_dir).take_login_code()
+    uvloop.run(_serve(settings, dsn, secrets_of(settings), code, sock, context))
+
+
+async def _serve(
+    settings: Settings,
+    dsn: str | None,
+    secrets: Secrets,
+    code: str | None,
+    sock: socket.socket,
+    context: SSLContext | None,
+) -> None:
+    async with serving.open_web(settings, dsn, secrets, login_code=code) as web:
+        server = uvicorn.Server(server_config(web.app, web.protocol, context))
+        settle()
+        async with running_loops(web.loops):
+            log.info("web.server.started", url=url_of(settings, sock.getsockname()[1]))
+            await _serve_until_told(server, sock, web)
+
+
+async def _serve_until_told(server: uvicorn.Server, sock: socket.socket, web: serving.Web) -> None:
+    """Live streams are ended first: uvicorn would wait for them, and their clients should hear when to return."""
+    told = asyncio.Event()
+
+    def handle_exit(number: int, frame: FrameType | None) -> None:
+        """As uvicorn's own, which would also raise the signal again after serving: before anything else has ended."""
+        server.force_exit |= server.should_exit and number == signal.SIGINT
+        server.should_exit = True
+        told.set()
+
+    server.handle_exit = handle_exit  # type: ignore[method-assign,assignment]
+    served = asyncio.ensure_future(server.serve(sockets=[sock]))
+    served.add_done_callback(lambda _: told.set())
+    await told.wait()
+    end_in_any_case()
+    await web.drain()
+    await served
