@@ -15,7 +15,7 @@ Each fault below was planted alone in a copy of the tree, and the tests that [th
 page](requirements-coverage.md) names for the lines it breaks were run, the cheap ones first, until one was red.
 `scripts/plant_faults.py` plants, runs and writes this page. The faults are in `scripts/faults/`: `known.toml` holds
 those that named tests once let pass, `drawn.toml` those whose places were drawn by a seed
-(`scripts/plant_faults.py --draw {drawn} --seed 10`, on the tree of that day).
+(`scripts/plant_faults.py --draw {drawn} --seed 10`, on the tree of d76ddb0).
 
 """
 
