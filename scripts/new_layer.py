@@ -35,7 +35,7 @@ def _derive(fact: Fact) -> Derived:
     feeds=(("collected_data", "{source}"), ("resolved_locations", "{source}")),
     owned_tables=("resolved_locations", "earth_interactables"),
     derive=_derive,
-    cache_patterns=("earth:layer:{name}:*", "earth:search:*", "dash:source:{source}:*"),
+    cache_patterns=("earth:layer:{name}:*",),
     provenance=Provenance(
         publisher="…",
         licence="…",

@@ -50,8 +50,8 @@ class Seen:
     moved: asyncio.Condition = field(default_factory=asyncio.Condition)
     pending: set[asyncio.Task[None]] = field(default_factory=set)
 
-    async def invalidate(self, name: str) -> None:
-        self.steps.append(f"invalidate {name}")
+    async def invalidate(self, patterns: Sequence[str]) -> None:
+        self.steps += [f"invalidate {pattern}" for pattern in patterns]
 
     def published(self, events: Sequence[LogEvent]) -> None:
         self.steps += [f"publish {event.topic}" for event in events]

@@ -67,7 +67,7 @@ async def test_the_file_is_in_wal_mode_and_flushes_every_commit(sqlite_observati
 
 
 async def test_append_gives_rising_revisions(observations: Observations) -> None:
-    """S115, S132, S160, S198."""
+    """S115, S132, S160, S198, S226."""
     appended = [await observations.put(city, 20.0) for city in ("taipei", "seoul", "london")]
     assert [a.revision for a in appended] == [1, 2, 3]
     assert [a.duplicate for a in appended] == [False] * 3
@@ -204,7 +204,7 @@ async def test_sources_and_runways_have_their_own_curves(observations: Observati
 
 
 async def test_replay_gives_only_the_asked_cities_after_the_cursor(observations: Observations) -> None:
-    """S154, S161, S199."""
+    """S154, S161, S199, S226."""
     for temp, city in enumerate(["taipei", "seoul", "taipei", "london", "taipei"]):
         await observations.put(city, float(temp), obs_time=None)
     page = await observations.log.page(["city:taipei", "city:london"], 1, 10)
@@ -248,7 +248,7 @@ async def test_a_cursor_ahead_of_the_log_is_told_so(observations: Observations) 
 
 
 async def test_cleanup_deletes_the_old_and_keeps_the_rest(observations: Observations) -> None:
-    """S125, S126, S160, S200, S227: at the window's edge an event stays, past it it goes."""
+    """S125, S126, S160, S200, S227, S226: at the window's edge an event stays, past it it goes."""
     await observations.put("taipei", 20.0)
     observations.clock.advance(60)
     await observations.put("taipei", 21.0)

@@ -33,7 +33,7 @@ def code_of(raw: object) -> str:
 
 
 def test_old_city_patch_becomes_v1() -> None:
-    """S148, S158, S195: `type` city_patch with `changes`; revision and ts of the sender are ignored."""
+    """S148, S158, S195, S226: `type` city_patch with `changes`; revision and ts of the sender are ignored."""
     raw = {
         "type": "city_patch",
         "city": "Shanghai",
@@ -115,7 +115,7 @@ def test_a_city_under_any_name_is_the_same_city() -> None:
 
 
 def test_runway_points_are_kept() -> None:
-    """S144, S145, S177, S196."""
+    """S144, S145, S177, S196, S226."""
     patch = normalise(changes(temp=31.2, runway_points=[RUNWAY]), NOW)
     assert patch.payload["runway_points"] == [{**RUNWAY, "is_settlement": True}]
     assert patch.points == (("runway", 31.2), ("runway:17L/35R", 31.2))
@@ -195,7 +195,7 @@ def test_only_a_boolean_says_which_runway_settles() -> None:
 
 @pytest.mark.parametrize("city", [None, "", "atlantis", 5, True, ["london"], {"a": 1}, "x" * 9999])
 def test_invalid_city_is_rejected(city: object) -> None:
-    """S159, S189, S197."""
+    """S159, S189, S197, S226."""
     assert code_of({"city": city, "changes": {"temp": 20}}) == "unknown_city"
 
 
@@ -203,7 +203,7 @@ def test_invalid_city_is_rejected(city: object) -> None:
     "temp", [True, False, "warm", "", "nan", "1e1", "0x10", 9999, -90.01, 60.01, 10**400, [20], {}, float("nan")]
 )
 def test_invalid_temperature_is_rejected(temp: object) -> None:
-    """S159, S189, S197."""
+    """S159, S189, S197, S226."""
     assert code_of({"city": "london", "changes": {"temp": temp}}) == "invalid_temp"
 
 

@@ -106,7 +106,7 @@ async def served(observations: Observations) -> AsyncIterator[Served]:
 
 
 async def test_only_events_of_the_asked_cities_are_replayed_in_order_before_live_ones(served: Served) -> None:
-    """S154, S162–S165, S201, S224: connected, then the missed events, then live; nothing of other cities."""
+    """S154, S162–S165, S201, S224, S226: connected, then the missed events, then live; nothing of other cities."""
     first = await served.observations.put("shanghai", 20.0)
     for number in range(5):
         await served.observations.put("shanghai", 21.0 + number)
@@ -147,7 +147,7 @@ async def test_without_a_cursor_nothing_is_replayed(served: Served) -> None:
 
 
 async def test_over_the_limit_the_client_is_told_to_resync_and_gets_no_part_of_a_replay(served: Served) -> None:
-    """S152, S156, S202."""
+    """S152, S156, S202, S226."""
     for number in range(4):
         await served.observations.put("shanghai", 10.0 + number)
     client = await served.open("shanghai", 0, limit=3)
@@ -221,7 +221,7 @@ async def test_city_names_are_found_under_any_spelling(served: Served, name: str
 
 
 async def test_an_older_patch_pushed_meanwhile_arrives_as_v1(served: Served) -> None:
-    """S112, S146, S148, S166, S183, S225, S229: log first, then broadcast."""
+    """S112, S146, S148, S166, S183, S225, S229, S226: log first, then broadcast."""
     client = await served.open("shanghai")
     await client.frames(1)
     answer = await served.push({"type": "city_patch", "city": "Shanghai", "changes": {"temp": 30.4}, "revision": 77})

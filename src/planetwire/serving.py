@@ -233,7 +233,7 @@ async def _open_terminal(
     web.routers += [
         sse_route.router(endpoint),
         ingest.router(pushed),
-        terminal.router(store, event_log, clock, guard, lambda: web.shared.cache.generation("weather_stations")),
+        terminal.router(store, event_log, clock, guard, web.shared.cache.generation),
     ]
     web.loops |= {"terminal-hub": hub.run, "streams": endpoint.run}
     web.before_end.append(soon(endpoint.drain))

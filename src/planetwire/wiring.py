@@ -126,7 +126,7 @@ def relay_of(
     settings: Settings,
     pool: Pool,
     doorbell: PostgresWakeup,
-    invalidate: Callable[[str], Awaitable[object]],
+    invalidate: Callable[[Sequence[str]], Awaitable[object]],
     on_published: Callable[[Sequence[object]], None],
 ) -> Relay:
     """A relay on this pool; what it published is told to `on_published`."""
@@ -252,7 +252,7 @@ async def open_relay(settings: Settings, dsn: str, secrets: Secrets) -> AsyncIte
     """A relay without a web process; web processes tail the log and drop their caches themselves."""
     check_supported(settings)
 
-    async def no_cache(layer: str) -> None:
+    async def no_cache(patterns: Sequence[str]) -> None:
         """This process keeps no snapshots."""
 
     async with AsyncExitStack() as stack:

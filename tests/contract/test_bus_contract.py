@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -86,7 +87,7 @@ async def wire(cable: Cable, pg_pool: Pool, pg_dsn: str) -> AsyncIterator[Wire]:
 
 
 async def test_a_ring_is_heard_by_all_members(wire: Wire) -> None:
-    """S168, S169, S218."""
+    """S168, S169, S215, S217, S218."""
     one, two, three = await wire.join(), await wire.join(), await wire.join()
     one.bus.ring()
     assert await one.bell.wait(0), "in its own process at once"
@@ -142,6 +143,25 @@ async def test_rings_that_come_while_one_is_sent_are_one_more() -> None:
     assert len(sent) == 2
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_a_cancel_that_the_carrier_loses_ends_it_all_the_same() -> None:
+    """Else a web process would not end before it is killed."""
+    sending = asyncio.Event()
+
+    async def send() -> None:
+        sending.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    ringer = Ringer(send)
+    ringer.ring()
+    running = asyncio.create_task(ringer.run())
+    await sending.wait()
+    running.cancel()
+    _, left = await asyncio.wait([running], timeout=WITHIN_S)
+    assert not left
+    assert running.cancelled()
 
 
 async def test_a_ring_that_could_not_be_sent_stays_due() -> None:

@@ -50,7 +50,7 @@ async def out(receiver: Receiver) -> AsyncIterator[DataChangeBus]:
 
 
 async def test_what_send_returned_from_is_with_the_other_side(out: DataChangeBus, receiver: Receiver) -> None:
-    """S92."""
+    """S92, S91."""
     for n in range(20):
         await out.send(message(n))
         assert receiver.taken[-1].body["id"] == f"e-{n}"

@@ -150,7 +150,7 @@ async def test_old_cursor_of_a_quiet_city_is_no_gap(live: Live) -> None:
 
 
 async def test_replay_that_fails_is_told_and_the_stream_lives(live: Live) -> None:
-    """S191."""
+    """S191, S226."""
     live.publish(*["shanghai"] * 10, type=PATCH)
     live.log.failing = True
     client, _ = await open_stream(live, "cities=shanghai&since_revision=5")

@@ -48,7 +48,7 @@ from planetwire.settings import RelaySettings
 async def main(dsn, point):
     failpoint.arm(point or None)
     pool = await open_pool(dsn, application="relay")
-    async def invalidate(layer): pass
+    async def invalidate(patterns): pass
     settings = RelaySettings(poll_s=0.05, leader_ttl_s=2, merge_window_ms=0)
     relay = Relay(PostgresChangeLog(pool, payload), EarthLayerAdapterRegistry(), invalidate, MemoryWakeup(), settings,
                   SystemClock(), lambda events: None)
@@ -165,7 +165,7 @@ async def test_the_relay_goes_on_after_the_database_was_killed(own_cluster: tupl
         events.extend(new)
         came.set()
 
-    async def invalidate(layer: str) -> None:
+    async def invalidate(patterns: Sequence[str]) -> None:
         return None
 
     pool = await open_pool(cluster.dsn, application="relay", max_size=3)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from structlog.testing import capture_logs
 
-from planetwire.clock import SystemClock
+from planetwire.clock import ManualClock, SystemClock
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import LogEvent
 from planetwire.outbox.changelog_postgres import CHANGES_CHANNEL, PostgresChangeLog
+from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.postgres import Pool
 from planetwire.relay.payload import payload
@@ -18,6 +21,7 @@ from planetwire.settings import RelaySettings
 from planetwire.stream.log_postgres import PostgresEventLog
 
 WITHIN_S = 60.0
+ADD = "insert into collected_data (source, external_key, kind) values ('celestrak_gp', $1, 'satellite')"
 
 
 async def test_an_operator_can_follow_a_change_in_the_log(pg_pool: Pool, pg_dsn: str) -> None:
@@ -37,9 +41,7 @@ async def test_an_operator_can_follow_a_change_in_the_log(pg_pool: Pool, pg_dsn:
         )
         running = asyncio.create_task(relay.run())
         try:
-            await pg_pool.execute(
-                "insert into collected_data (source, external_key, kind) values ('celestrak_gp', '25544', 'satellite')"
-            )
+            await pg_pool.execute(ADD, "25544")
             async with asyncio.timeout(WITHIN_S):
                 event = await published.get()
                 while "earth.db_changes.connected" not in {line["event"] for line in logs}:
@@ -56,5 +58,22 @@ async def test_an_operator_can_follow_a_change_in_the_log(pg_pool: Pool, pg_dsn:
     assert broadcast["revision"] == event.revision == await (await PostgresEventLog.open(pg_pool)).head()
 
 
-async def no_cache(layer: str) -> None:
+async def test_a_look_that_finds_nothing_is_not_told(pg_pool: Pool) -> None:
+    """S84: the line says that there was something; a calm relay looks many times a minute."""
+    changelog, clock = PostgresChangeLog(pg_pool, payload), ManualClock(datetime(2026, 11, 30, tzinfo=UTC))
+    settings = RelaySettings(leader_ttl_s=60)
+    relay = Relay(
+        changelog, EarthLayerAdapterRegistry(), no_cache, MemoryWakeup(), settings, clock, lambda events: None
+    )
+    with capture_logs() as logs:
+        for rows in (0, 0, 2, 0, 1, 0):
+            for n in range(rows):
+                await pg_pool.execute(ADD, f"{clock.monotonic()}-{n}")
+            await relay.turn()
+            clock.advance(1.5)
+    assert relay.is_leader
+    assert [line["rows"] for line in logs if line["event"] == "earth.db_changes.outbox_polled"] == [2, 1]
+
+
+async def no_cache(patterns: Sequence[str]) -> None:
     """Nothing is cached here."""

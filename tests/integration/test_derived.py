@@ -64,6 +64,7 @@ async def keys(pool: Pool, table: str) -> list[str]:
 
 
 async def test_a_batch_brings_its_derived_rows_with_it(pg_pool: Pool) -> None:
+    """S9."""
     run = Run(pg_pool)
     await run.put(satellite(25544, "ISS (ZARYA)"), satellite(5, MEAN_MOTION=1.0027, ECCENTRICITY=0.0001))
     row = await pg_pool.fetchrow("select * from earth_interactables where fact_key = '25544'")
@@ -107,7 +108,7 @@ async def test_a_batch_that_rolls_back_leaves_neither(pg_pool: Pool) -> None:
 
 
 async def test_what_did_not_change_is_not_written(pg_pool: Pool) -> None:
-    """New elements move the orbit; the row of search stays as it is."""
+    """S9: new elements move the orbit; the row of search stays as it is."""
     run = Run(pg_pool)
     await run.whole(satellite(1), satellite(2))
     await run.changes()
@@ -159,7 +160,7 @@ async def test_a_sweep_and_a_tombstone_take_the_derived_rows_with_the_facts(pg_p
     ],
 )
 async def test_whoever_deletes_facts_deletes_their_derived_rows(repair: str, pg_pool: Pool) -> None:
-    """S80: also TRUNCATE, and also in a session that runs as a replica; the browser hears of each table."""
+    """S80, S9: also TRUNCATE, and also in a session that runs as a replica; the browser hears of each table."""
     run = Run(pg_pool)
     await run.put(satellite(1), satellite(2))
     await pg_pool.execute(

@@ -206,6 +206,7 @@ async def test_a_quarantined_row_is_named(earth: Earth) -> None:
 
 
 async def test_a_pair_without_a_layer_is_named(earth: Earth) -> None:
+    """S88: as long as its facts are there."""
     await earth.pool.execute(FACT, "nobody_knows_it")
 
     async def skipped() -> bool:
@@ -228,9 +229,11 @@ async def test_a_pair_without_a_layer_is_named(earth: Earth) -> None:
 async def test_a_pair_that_has_a_layer_by_now_is_not_named_and_one_of_another_table_for_some_minutes(
     pg_pool: Pool,
 ) -> None:
+    """S88: adapters are asked as they are now; a row that was skipped once says nothing of today."""
     await pg_pool.execute(
         """insert into earth_data_change_events (table_name, operation, source, skipped_reason, consumed_at)
            values ('satellite_orbits', 'INSERT', 'nobody', 'unmapped', clock_timestamp()),
+               ('satellite_orbits', 'DELETE', null, 'unmapped', clock_timestamp()),
                ('satellite_orbits', 'INSERT', 'celestrak_gp', 'unmapped', clock_timestamp()),
                ('collected_data', 'INSERT', 'usgs_quakes', 'unmapped', clock_timestamp())"""
     )

@@ -206,7 +206,7 @@ async def test_cancel_keeps_committed_batches(pg_pool: Pool) -> None:
 
 
 async def test_a_refresh_and_a_cache_job_do_not_wait_for_a_long_collect_of_their_source(pg_pool: Pool) -> None:
-    """S7, S34, S35, S42, S43, Q16, Q27."""
+    """S6, S7, S34, S35, S42, S43, Q16, Q27."""
     house = House(pg_pool, ScriptedFeed(Batch([fact("a")]), Batch([fact("b")])))
     house.rates["alpha"] = 0.001
     async with house.working():
@@ -248,7 +248,7 @@ async def test_a_layer_that_does_not_exist_is_not_refreshed_in_silence(kind: Tas
 
 
 async def test_clear_data_deletes_the_facts_of_its_source_alone_in_batches(pg_pool: Pool) -> None:
-    """S41, S77: also for a source that no layer knows."""
+    """S5, S41, S77: also for a source that no layer knows."""
     house = House(pg_pool, ScriptedFeed())
     await house.fill(35)
     await house.fill(5, "beta")

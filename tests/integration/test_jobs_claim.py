@@ -18,6 +18,7 @@ from planetwire.postgres import Pool
 CLAIMERS = 8
 SOURCES = 24
 JOBS = 400
+WITHIN_S = 20.0
 
 
 async def _drain(queue: PostgresJobQueue, pool: Pool, name: str, events: list[tuple[str, str, int]]) -> None:
@@ -153,13 +154,27 @@ async def test_a_worker_leaves_alone_what_it_has_no_handler_for(pg_pool: Pool) -
 
 
 async def test_a_head_that_somebody_holds_is_not_passed_by_the_next_in_line(pg_pool: Pool) -> None:
+    """S37, S38: nor waited for: the claim skips what is locked, and comes back with nothing."""
     queue = queue_on(pg_pool)
     first, _ = await queue.submit(wish())
     await queue.submit(wish(TaskType.CLEAR_DATA))
     async with pg_pool.acquire() as other, other.transaction():
         await other.execute("select from collection_tasks where id = $1 for update", first.id)
-        assert await queue.claim("w1", ALL_TYPES, 10) == []
+        async with asyncio.timeout(WITHIN_S):
+            assert await queue.claim("w1", ALL_TYPES, 10) == []
     assert (await claim_one(queue)).job.id == first.id
+
+
+async def test_a_job_without_a_turn_that_somebody_holds_is_passed(pg_pool: Pool) -> None:
+    """S37: those that wait for no other of their source are claimed past it."""
+    queue = queue_on(pg_pool)
+    held, _ = await queue.submit(wish(TaskType.CLEAR_CACHE, "alpha"))
+    free, _ = await queue.submit(wish(TaskType.CLEAR_CACHE, "beta"))
+    async with pg_pool.acquire() as other, other.transaction():
+        await other.execute("select from collection_tasks where id = $1 for update", held.id)
+        async with asyncio.timeout(WITHIN_S):
+            assert [lease.job.id for lease in await queue.claim("w1", ALL_TYPES, 10)] == [free.id]
+    assert (await claim_one(queue)).job.id == held.id
 
 
 async def test_a_more_urgent_job_that_comes_during_a_claim_of_its_source_waits_for_the_next(pg_pool: Pool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib.resources import files
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -21,7 +22,9 @@ ORDER BY id
 LIMIT 20;"""
 TRIGGERS = """SELECT tgname, tgrelid::regclass
 FROM pg_trigger
-WHERE tgname LIKE 'tr_planet_%_changed_%';"""
+WHERE tgname LIKE 'tr_planet_%_changed_%'
+ORDER BY 2, 1;"""
+MANUAL = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
 
 Seen = tuple[str, str, str | None, int]
 
@@ -288,17 +291,22 @@ async def test_a_derived_table_is_seen_when_edited_and_when_a_cascade_empties_it
 
 
 async def test_the_two_statements_of_the_manual_run_as_printed(pg_pool: Pool) -> None:
-    """S81, S82."""
+    """S81, S82: word for word, order included; and they are what the page prints."""
+    assert BACKLOG in MANUAL.read_text(encoding="utf-8") and TRIGGERS in MANUAL.read_text(encoding="utf-8")
     async with pg_pool.acquire() as connection:
         for n in range(25):
             await insert(connection, "a", str(n))
-        await connection.execute("update earth_data_change_events set consumed_at = now() where id <= 3")
+        ids = [row["id"] for row in await connection.fetch("select id from earth_data_change_events order by id")]
+        await connection.execute("update earth_data_change_events set consumed_at = now() where id = any($1)", ids[:3])
         backlog = await connection.fetch(BACKLOG)
-        assert len(backlog) == 20
-        assert [row["id"] for row in backlog] == sorted(row["id"] for row in backlog)
-        assert backlog[0]["table_name"] == "collected_data"
-        listed = {(row["tgname"], str(row["tgrelid"])) for row in await connection.fetch(TRIGGERS)}
-        assert {name for name, _ in listed} == {name for watched in WATCHED for name in trigger_names(watched.name)}
+        assert list(backlog[0].keys()) == ["id", "table_name", "operation", "source", "occurred_at"]
+        assert [row["id"] for row in backlog] == ids[3:23]
+        assert [tuple(row)[1:4] for row in backlog] == [("collected_data", "INSERT", "a")] * 20
+        listed = [tuple(row) for row in await connection.fetch(TRIGGERS)]
+        oids = {row[0]: row[1] for row in await connection.fetch("select relname, oid from pg_class")}
+        assert listed == sorted(listed, key=lambda row: (oids[row[1]], row[0])), "by table, then by name"
+        wanted = {(name, watched.name) for watched in WATCHED for name in trigger_names(watched.name)}
+        assert set(listed) == wanted and len(listed) == len(wanted)
 
 
 async def test_every_listed_table_has_its_triggers_and_they_always_fire(pg_pool: Pool) -> None:

@@ -142,7 +142,7 @@ def child(dsn: str, url: str, point: str = "") -> subprocess.Popen[bytes]:
 
 
 async def test_what_comes_after_it_was_switched_on_is_sent_signed_and_whole(house: House) -> None:
-    """S3, S92: one request an event, keyed by layer, the event as browsers get it."""
+    """S3, S92, S91: one request an event, keyed by layer, the event as browsers get it."""
     await house.append("a", "b")  # before
     async with house.running():
         appended = await house.append("a", "c", "a")

@@ -26,7 +26,7 @@ FACT = "insert into collected_data (source, external_key, kind) values ('usgs_qu
 async def test_a_row_written_by_hand_reaches_the_map_and_the_other_service(
     pg_dsn: str, pg_pool: Pool, tmp_path: Path, valkey: ValkeyServer
 ) -> None:
-    """S3, S13: from psql to a signed request; the printed code signs in through Redis."""
+    """S3, S13, S91: from psql to a signed request; the printed code signs in through Redis."""
     receiver = Receiver()
     await receiver.start()
     settings = Settings(

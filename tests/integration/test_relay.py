@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 import asyncpg
 
 from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.model import Cursor
 from planetwire.outbox.changelog_postgres import BROADCASTS_CHANNEL, CHANGES_CHANNEL, PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.postgres import Pool
 from planetwire.relay.payload import payload
 from planetwire.stream.log_postgres import PostgresEventLog
-from relay_tools import REGISTRY, Seen, add, eventually, make, running, unconsumed
+from planetwire.web.cache_memory import MemoryCache
+from relay_tools import REGISTRY, Seen, add, eventually, layer, make, running, unconsumed
 
 
 async def test_a_committed_change_becomes_one_event_with_the_nine_keys(pg_pool: Pool) -> None:
@@ -51,12 +54,46 @@ async def test_a_committed_change_becomes_one_event_with_the_nine_keys(pg_pool: 
 
 
 async def test_the_cache_is_emptied_before_the_event_is_published(pg_pool: Pool) -> None:
-    """S21, S29."""
-    seen = Seen()
+    """S21, S29: and before anybody can read of it in the log; a process that tails it has its own cache to empty."""
+
+    class Looking(Seen):
+        async def invalidate(self, patterns: Sequence[str]) -> None:
+            await super().invalidate(patterns)
+            logged = await pg_pool.fetchval("select count(*) from earth_broadcasts")
+            self.steps.append(f"{logged} in the log, {await unconsumed(pg_pool)} unconsumed")
+
+    seen = Looking()
     async with running(make(pg_pool, seen)):
         await add(pg_pool, "usgs_quakes", "1")
         await seen.until(lambda: len(seen.events) == 1)
-    assert seen.steps == ["invalidate earthquakes", "publish layer:earthquakes"]
+    assert seen.steps == [
+        "invalidate earth:layer:earthquakes:*",
+        "0 in the log, 1 unconsumed",
+        "publish layer:earthquakes",
+    ]
+
+
+async def test_an_event_of_a_layer_drops_what_its_patterns_name_and_nothing_else(pg_pool: Pool) -> None:
+    """S27, S74: whatever the declaration names, of other layers and of the dashboard too."""
+    patterns = ("earth:layer:moons:*", "dash:terminal:scan", "earth:layer:moons:*")
+    moons = replace(layer("moons", "celestrak_gp"), cache_patterns=patterns)
+    cache = MemoryCache()
+    meant = ["earth:layer:moons:live|gzip|", "earth:layer:moons:stale|gzip|", "dash:terminal:scan"]
+    others = ["earth:layer:earthquakes:live|gzip|", "dash:terminal:detail shanghai", "earth:layer:moonshine:live|gzip|"]
+    for name in (*meant, *others):
+        assert await cache.put(name, cache.generation(name), Cursor("abcdef012345", 0), b"x")
+
+    class Caching(Seen):
+        async def invalidate(self, patterns: Sequence[str]) -> None:
+            await cache.invalidate(patterns)
+
+    seen = Caching()
+    registry = EarthLayerAdapterRegistry([moons, layer("earthquakes", "usgs_quakes")])
+    async with running(make(pg_pool, seen, registry=registry)):
+        await add(pg_pool, "celestrak_gp", "1")
+        await seen.until(lambda: len(seen.events) == 1)
+    assert [await cache.get(name) for name in meant] == [None] * 3
+    assert [await cache.get(name) for name in others] == [b"x"] * 3
 
 
 async def test_prev_revision_is_the_layers_own(pg_pool: Pool) -> None:
@@ -299,7 +336,7 @@ async def test_a_silent_leader_is_replaced_and_its_late_publish_is_refused(pg_po
 
 
 async def test_hints_reach_the_layers_they_name(pg_pool: Pool) -> None:
-    """S7, S35, S43, Q27."""
+    """S7, S35, S42, S43, Q27: each drops what the patterns of its layers name before it is told."""
     await pg_pool.execute(
         "insert into earth_refresh_hints (layer, source, action) values"
         " (null, 'usgs_quakes', 'cache_cleared'), ('satellites', null, 'manual_refresh'),"
@@ -319,6 +356,12 @@ async def test_hints_reach_the_layers_they_name(pg_pool: Pool) -> None:
         "reload",
     )
     assert satellites["action"] == "manual_refresh"
+    wanted = {"invalidate earth:layer:earthquakes:*", "invalidate earth:layer:satellites:*"}
+    assert {step for step in seen.steps if step.startswith("invalidate")} == wanted
+    for name in ("earthquakes", "satellites"):
+        dropped, told = f"invalidate earth:layer:{name}:*", f"publish layer:{name}"
+        assert seen.steps.count(dropped) == 1
+        assert seen.steps.index(dropped) < seen.steps.index(told)
 
 
 async def _hints_done(pool: Pool) -> bool:

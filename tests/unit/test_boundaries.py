@@ -13,6 +13,7 @@ from planetwire import ports
 from planetwire.jobs.jobs_postgres import PostgresJobQueue
 from planetwire.layers.registry import LAYERS, EarthLayerAdapterRegistry
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
+from planetwire.relay.bus_webhook import WebhookBus
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.stream.log_sqlite import SqliteEventLog
 
@@ -64,13 +65,14 @@ def test_no_stage_knows_another_or_a_driver_outside_its_backends() -> None:
     [
         (ports.JobQueue, [PostgresJobQueue], {"submit", "claim", "cancel", "finish"}),
         (ports.ChangeLog, [PostgresChangeLog], {"pending", "publish"}),
+        (ports.DataChangeBus, [WebhookBus], {"send"}),
         (ports.LayerRegistry, [EarthLayerAdapterRegistry], {"layers_of", "adapter"}),
         (ports.EventLog, [SqliteEventLog, PostgresEventLog], {"head", "check", "page"}),
     ],
-    ids=["JobQueue", "ChangeLog", "EarthLayerAdapterRegistry", "EventLog"],
+    ids=["JobQueue", "ChangeLog", "DataChangeBus", "EarthLayerAdapterRegistry", "EventLog"],
 )
 def test_each_boundary_is_a_port_that_its_backends_fill(port: type, backends: list[type], needed: set[str]) -> None:
-    """S90, S92, S106: what a queue of another make would have to offer is written in one place, and is little."""
+    """S90, S91, S92, S106: what a queue of another make would have to offer is written in one place, and is little."""
     assert needed <= members(port)
     for backend in backends:
         for name in members(port):

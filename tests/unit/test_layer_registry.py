@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from planetwire.cache_names import is_meant, layer_body, terminal_body
 from planetwire.collect.feeds import observation_feeds
 from planetwire.errors import NotFound
 from planetwire.layers.registry import LAYERS, EarthLayerAdapterRegistry
@@ -41,8 +42,10 @@ def test_every_declaration_is_complete(adapter: LayerAdapter) -> None:
     """S71, S73-S76."""
     assert adapter.feeds
     assert adapter.sources or adapter.kind == "meta"
-    assert all(pattern.startswith(("earth:", "dash:")) for pattern in adapter.cache_patterns)
-    assert f"earth:layer:{adapter.id}:*" in adapter.cache_patterns
+    kept = [*(layer_body(one.id, "live|gzip|") for one in LAYERS), terminal_body("scan"), terminal_body("detail paris")]
+    assert is_meant(layer_body(adapter.id, "live|gzip|"), adapter.cache_patterns)
+    for pattern in adapter.cache_patterns:
+        assert any(is_meant(name, [pattern]) for name in kept), f"{pattern} means nothing that is kept"
     about = adapter.provenance
     assert about.zh is not None, "the Chinese page says it too"
     told = [text for one in (about, about.zh) for text in (one.publisher, one.licence, one.coverage, one.limits)]
@@ -60,7 +63,7 @@ def test_every_declaration_is_complete(adapter: LayerAdapter) -> None:
 
 
 def test_a_layer_is_added_by_one_declaration() -> None:
-    """S72, S75."""
+    """S72, S75, S92."""
     registry = EarthLayerAdapterRegistry([*LAYERS, CABLES])
     shipped = [adapter.id for adapter in LAYERS]
     assert [adapter.id for adapter in registry.all()] == [*shipped, "cables"]
@@ -74,7 +77,10 @@ def test_a_layer_is_added_by_one_declaration() -> None:
 
 
 def test_a_refresh_of_a_source_of_readings_is_one_of_the_layer_they_reach() -> None:
-    """S42: and every source of readings reaches one. Its rows are not that source's to clear."""
+    """S27, S42: and every source of readings reaches one. Its rows are not that source's to clear; what the dashboard
+    keeps of its readings is.
+    """
+    assert is_meant(terminal_body("scan"), REGISTRY.adapter("weather_stations").cache_patterns)
     for source in observation_feeds():
         assert REGISTRY.layers_of_source(source) == ("weather_stations",)
         assert REGISTRY.owned_tables(source) == ()

@@ -16,7 +16,8 @@ from fakes import MemoryEventLog
 from planetwire.clock import ManualClock
 from planetwire.errors import BackendError
 from planetwire.layers.registry import EarthLayerAdapterRegistry
-from planetwire.web import encodings, snapshot_http
+from planetwire.model import Cursor
+from planetwire.web import encoded, encodings
 from planetwire.web.auth import Guard
 from planetwire.web.cache_memory import MemoryCache
 from planetwire.web.encodings import ENCODINGS, Encoding
@@ -182,7 +183,7 @@ async def test_an_unchanged_layer_is_read_and_compressed_once(
     """Contracts §3: snapshots from the cache, each coding once a revision."""
     compressed: list[str] = []
     monkeypatch.setattr(
-        snapshot_http, "compress", lambda body, asked: compressed.append(asked) or encodings.compress(body, asked)
+        encoded, "compress", lambda body, asked: compressed.append(asked) or encodings.compress(body, asked)
     )
     made.facts.put("celestrak_gp", 50)
     plain = await made.get()
@@ -205,6 +206,24 @@ async def test_each_coding_has_a_tag_of_the_same_epoch_and_revision(made: Made) 
         for asked in ENCODINGS:
             answer = await made.get(**{"accept-encoding": asked, "if-none-match": tags[name]})
             assert (answer.status_code, answer.headers["vary"]) == (304 if name == asked else 200, "Accept-Encoding")
+
+
+async def test_another_coding_is_kept_as_old_as_what_it_was_made_of(
+    made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S29: the event is in the log and not heard of here yet: nobody may find the old rows under it."""
+    kept: list[tuple[str, int]] = []
+    put = made.cache.put
+
+    async def noting(name: str, generation: int, cursor: Cursor, body: bytes) -> bool:
+        kept.append((name, cursor.revision))
+        return await put(name, generation, cursor, body)
+
+    monkeypatch.setattr(made.cache, "put", noting)
+    await made.get()
+    made.log.append("layer:satellites", layers=["satellites"])
+    await made.get(**{"accept-encoding": "gzip"})
+    assert kept == [("earth:layer:satellites:stale|identity|", 0), ("earth:layer:satellites:stale|gzip|", 0)]
 
 
 async def test_many_who_ask_in_every_coding_cause_one_read(made: Made) -> None:
@@ -267,13 +286,15 @@ async def test_a_reader_that_began_before_an_invalidation_cannot_fill_the_cache(
 
 
 async def test_an_event_of_one_layer_leaves_the_others_cached(made: Made) -> None:
-    """S27, S74."""
+    """S27, S74: and one of a layer that this process does not know leaves all of them."""
     await made.get()
     await made.get("/api/v1/visualization/earthquakes")
     await made.change("earthquakes")
+    await made.change("canary")
     await made.get()
     await made.get("/api/v1/visualization/earthquakes")
     assert made.facts.reads == 3
+    assert (await made.get("/api/v1/visualization/earthquakes")).json()["revision"] == 1
 
 
 async def test_a_failing_database_is_503_and_what_is_cached_is_still_served(made: Made) -> None:

@@ -65,7 +65,7 @@ def test_a_row_is_routed_to_every_layer_it_feeds() -> None:
     ],
 )
 def test_the_strategy_follows_operation_table_and_ids(row: Change, strategy: Strategy) -> None:
-    """S26, S63-S65, Q26."""
+    """S26, S63-S65, S76, Q26."""
     assert {effect.strategy for effect in route(row, REGISTRY)} == {strategy}
 
 

@@ -26,7 +26,7 @@ async def test_a_loop_that_lost_a_cancellation_is_cancelled_again() -> None:
                     raise
 
     async with asyncio.timeout(60):
-        async with roles._running({"loses": loses_two}, again_s=0.01):
+        async with roles.running_loops({"loses": loses_two}, again_s=0.01):
             await running.wait()
     assert lost == 3
 
@@ -39,7 +39,7 @@ async def test_a_loop_that_fails_ends_the_process_with_an_error(monkeypatch: pyt
         raise ValueError("a bug")
 
     with pytest.raises(SystemExit):
-        async with roles._running({"fails": fails}) as failed:
+        async with roles.running_loops({"fails": fails}) as failed:
             await failed
     assert told == [roles.signal.SIGTERM]
 
@@ -48,5 +48,5 @@ async def test_loops_that_end_when_told_leave_no_error() -> None:
     async def forever() -> None:
         await asyncio.sleep(3600)
 
-    async with roles._running({"one": forever, "two": forever}):
+    async with roles.running_loops({"one": forever, "two": forever}):
         pass

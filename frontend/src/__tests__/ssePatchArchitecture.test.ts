@@ -34,6 +34,7 @@ describe("the v1 schema", () => {
     );
   });
 
+  // S146, S229
   it("is what an older patch becomes", () => {
     const old = {
       type: "city_patch",
@@ -47,6 +48,7 @@ describe("the v1 schema", () => {
 });
 
 describe("the subscription", () => {
+  // S203, S226, S220, S104
   it("asks for exactly the visible cities, and again when they change", () => {
     const test = testStream();
     test.stream.want(["tokyo", "hong kong", "tokyo"]);
@@ -72,6 +74,7 @@ describe("the subscription", () => {
 });
 
 describe("the address", () => {
+  // S203, S226
   it("carries since_revision", () => {
     expect(streamUrl(["tokyo"], { epoch: EPOCH, revision: 12 }, 500)).toContain(`since_revision=${EPOCH}-12`);
   });

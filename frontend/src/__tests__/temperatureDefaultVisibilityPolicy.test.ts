@@ -34,6 +34,7 @@ function patched(state: CityState, ...frames: ReturnType<typeof patch>[]): CityS
 }
 
 describe("a patch", () => {
+  // S176, S204, S226
   it("appends a minute point and becomes the headline", () => {
     const state = patched(shanghai(), patch("shanghai", 2, 1), patch("shanghai", 3, 2));
     const series = findSeries(state, "metar");
@@ -68,6 +69,7 @@ describe("a runway patch", () => {
     { runway: "16R/34L", temp: 30.1 },
   ];
 
+  // S177, S205, S226
   it("updates the series of its runways and shows a new one without a reload", () => {
     const state = patched(
       shanghai(),

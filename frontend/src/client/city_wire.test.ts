@@ -50,6 +50,7 @@ describe("golden examples of the wire", () => {
 
 /** S146, S147, S225: the older shape becomes the same internal patch. */
 describe("legacy city_patch", () => {
+  // S147
   it("is converted, whatever unit it is in", () => {
     const patch = readLegacyPatch({
       type: "city_patch",
@@ -96,6 +97,7 @@ describe("legacy city_patch", () => {
     expect(read({ runway_points: [{ runway: "16L", temp: 3 }] })?.station_code).toBe("RKSI");
   });
 
+  // S225
   it("is the golden legacy example's event, but for what only the server knows", () => {
     const { pushed, event } = example("legacy");
     const { temp_c, max_so_far_c, observed_ms, source, station_code } = readLegacyPatch(pushed) ?? {};

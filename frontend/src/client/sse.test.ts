@@ -15,6 +15,7 @@ function live(city = "shanghai", revision = 5) {
 
 // S106, S172: the address names the cities and the position.
 describe("the address", () => {
+  // S172
   it("names the cities sorted and the cursor as epoch and revision", () => {
     expect(streamUrl(["tokyo", "hong kong"], { epoch: EPOCH, revision: 7 }, 500)).toBe(
       `/api/events?cities=hong%20kong,tokyo&since_revision=${EPOCH}-7&replay_limit=500`,
@@ -51,6 +52,7 @@ describe("the table", () => {
 // S179–S181, S184–S187: visible cities only, rebuilt when they change, resumed where it was lost.
 describe("one stream", () => {
   // F10: a city that joins never begins behind its own snapshot.
+  // S179
   it("begins at the least of the visible cities' snapshots", () => {
     const { stream, timers, sources } = testStream();
     stream.want(["tokyo", "shanghai"]);
@@ -62,6 +64,7 @@ describe("one stream", () => {
     ]);
   });
 
+  // S181
   it("is opened once for several changes of the cities, and the old one is closed", () => {
     const test = live();
     test.stream.want(["tokyo"]);
@@ -97,6 +100,7 @@ describe("one stream", () => {
     expect(test.stream.state).toBe("idle");
   });
 
+  // S171, S184, S186, S226, S222
   it("is opened again at the last revision that was handled", () => {
     const test = live();
     test.last().send(patch("shanghai", 6, 5));
@@ -173,6 +177,7 @@ describe("one stream", () => {
     expect([test.stream.state, test.sources[0]?.closed]).toEqual(["waiting", true]);
   });
 
+  // S185
   it("is tried at once when the network or the reader is back, and left alone while it is well", () => {
     const test = live();
     test.timers.advance(30_000);
@@ -208,6 +213,7 @@ describe("one stream", () => {
     expect(firstWait(59_000)).toBeGreaterThan(5_000);
   });
 
+  // S185
   it("waits longer after each failure and says offline after some", () => {
     const test = live();
     const waits: number[] = [];
@@ -226,6 +232,7 @@ describe("one stream", () => {
 
 // S157, S170, S171, S173, S188, S192, S193, S194, S223: gaps and resyncs ask for the snapshot, the rest is ignored.
 describe("what is handed on", () => {
+  // S170, S193, S226
   it("is each event once, in order, whatever else the server repeats", () => {
     const test = live();
     test.last().send(patch("shanghai", 6, 5));
@@ -236,6 +243,7 @@ describe("what is handed on", () => {
     expect(test.heard.resyncs).toEqual([]);
   });
 
+  // S194, S226
   it("is nothing behind a hole until the city was fetched again", () => {
     const test = live();
     test.last().send(patch("shanghai", 8, 7));
@@ -256,6 +264,7 @@ describe("what is handed on", () => {
     expect(test.last().url).toContain(`since_revision=${EPOCH}-40&`);
   });
 
+  // S157, S173, S223
   it("asks for the cities that the server names when it cannot replay", () => {
     const test = live();
     test.last().send({
@@ -333,6 +342,7 @@ describe("what is handed on", () => {
     expect(test.heard.resyncs).toEqual([{ cities: ["shanghai"], reason: "epoch_changed", mark: true }]);
   });
 
+  // S192, S226
   it("leaves out a schema that is not known, but counts its revision", () => {
     const test = live();
     test.last().send({ ...patch("shanghai", 6, 5), schema_version: 2 });

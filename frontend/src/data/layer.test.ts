@@ -129,13 +129,16 @@ describe("a layer", () => {
     expect([view().count, view().phase, view().state]).toEqual([0, "ready", "empty"]);
   });
 
+  // S68-S70
   it("is empty the moment a clear arrives, and stays so through failures, with one notice and growing waits", async () => {
     const { layer, view, answer, timers, notices, asked } = await shown(3);
+    const before = notices.length;
     layer.apply(changed(6, "clear_then_reload"));
     expect(view().features).toEqual([]);
     expect(asked[1]?.bypass).toBe(true);
     await answer(new NetworkError("refused"));
     expect([view().phase, view().error, view().count]).toEqual(["failed", "unreachable", 0]);
+    expect(notices.slice(before)).toEqual(["unreachable"]);
     timers.advance(2_000);
     await answer(new HttpError(503, "overloaded", "later"));
     expect([view().error, view().count]).toEqual(["overloaded", 0]);

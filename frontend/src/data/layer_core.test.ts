@@ -35,6 +35,7 @@ const loaded = (flight: number, revision: number, epoch = EPOCH): LayerInput => 
 const READY = run([{ type: "show" }, loaded(1, 5)]).model;
 
 describe("the strategies", () => {
+  // S62
   it("clear_then_reload drops the objects at once and asks past every cache", () => {
     const { types, effects, model } = run([event(6, "clear_then_reload")], READY);
     expect(types).toEqual(["clear", "fetch"]);
@@ -42,6 +43,7 @@ describe("the strategies", () => {
     expect(model.shown).toBeNull();
   });
 
+  // S64
   it("reload keeps the old objects until the new ones are there", () => {
     const { types, effects, model } = run([event(6)], READY);
     expect(types).toEqual(["fetch"]);

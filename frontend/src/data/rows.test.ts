@@ -16,6 +16,7 @@ function reading(time: string, temp: number | null, payload: Record<string, unkn
 
 /** S175: a patch changes the temperature, the high and the time, and nothing else. */
 describe("a patch on a row", () => {
+  // S175
   it("moves the three values", () => {
     const before = row();
     const next = rowWithPatch(before, reading("2023-11-15T01:00:00Z", 13));

@@ -132,6 +132,7 @@ function setUpShown(routes: Record<string, unknown>) {
 }
 
 describe("patches (S176, S183)", () => {
+  // S226, S221
   it("become points, the headline and the row, all of several at once (F25)", async () => {
     const { wire, points, view, terminal, timers } = await live();
     for (const revision of [9, 10, 11])
@@ -206,6 +207,7 @@ describe("a gap (S188, S194)", () => {
     expect(view("shanghai").mark).toBe("none");
   });
 
+  // S157, S173, S226: by HTTP, past every cache.
   it("that the server tells of is fetched for the cities it names (F34, S223)", async () => {
     const { wire, details, routes, timers, view } = await live();
     const before = details().length;

@@ -25,12 +25,7 @@ WEATHER_STATIONS = LayerAdapter(
     owned_tables=("resolved_locations", "earth_interactables"),
     readings_of=("awc_metar",),
     derive=_derive,
-    cache_patterns=(
-        "earth:layer:weather_stations:*",
-        "earth:search:*",
-        "dash:source:city_observation:*",
-        "dash:source:awc_metar:*",
-    ),
+    cache_patterns=("earth:layer:weather_stations:*", "dash:terminal:*"),
     stale_after_s=7200.0,  # an airport reports every half hour or hour
     provenance=Provenance(
         publisher="The weather services and airports behind the Terminal's sources; each station names its own "

@@ -45,7 +45,7 @@ from (
 ) skipped
 where not exists (
         select from earth_layer_feeds feed
-        where feed.table_name = skipped.table_name and feed.source in (skipped.source, '*'))
+        where feed.table_name = skipped.table_name and (skipped.source is null or feed.source in (skipped.source, '*')))
     and case
         when skipped.table_name = 'collected_data' and skipped.source is not null
         then exists (select from collected_data fact where fact.source = skipped.source)

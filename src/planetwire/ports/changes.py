@@ -69,20 +69,23 @@ class Cache(Protocol):
     Nothing raises because a shared store is away: then this process's own memory is all there is.
     """
 
-    def generation(self, layer: str) -> int:
-        """Rises with every invalidation of the layer in this process."""
+    def generation(self, name: str) -> int:
+        """Moves with every invalidation that means the name, in this process. Names: `cache_names.py`."""
 
-    async def get(self, layer: str, variant: str) -> bytes | None:
+    async def get(self, name: str) -> bytes | None:
         """The body of the present generation that this process holds, or None."""
 
-    async def find(self, layer: str, variant: str, cursor: Cursor) -> bytes | None:
+    async def find(self, name: str, cursor: Cursor) -> bytes | None:
         """After a miss: what any process stored for exactly this cursor, or None."""
 
-    async def put(self, layer: str, variant: str, generation: int, cursor: Cursor, body: bytes) -> bool:
-        """Store, unless the generation moved on; then False. `cursor` was read before the rows of the body."""
+    async def put(self, name: str, generation: int, cursor: Cursor, body: bytes) -> bool:
+        """Store, unless the generation moved on; then False.
 
-    async def invalidate(self, layer: str) -> int:
-        """Drop the layer's bodies in this process; the new generation."""
+        `cursor` is that of the newest event whose patterns mean the name, and was read before the rows of the body.
+        """
+
+    async def invalidate(self, patterns: Sequence[str]) -> None:
+        """Drop exactly the bodies whose names a pattern means: those of this process, and those that it shared."""
 
     async def aclose(self) -> None:
         """Wait for nothing, leave nothing behind."""

@@ -42,17 +42,18 @@ class Relay:
         self,
         changelog: ChangeLog,
         registry: LayerRegistry,
-        invalidate: Callable[[str], Awaitable[object]],
+        invalidate: Callable[[Sequence[str]], Awaitable[object]],
         wakeup: Wakeup,
         settings: RelaySettings,
         clock: Clock,
         on_published: Callable[[Sequence[LogEvent]], None],
     ) -> None:
-        """`invalidate(layer)` empties the snapshot cache; `on_published` is told after the commit."""
+        """`invalidate(patterns)` drops cached snapshots; `on_published` is told after the commit."""
         self.term: int | None = None
         self.holder = secrets.token_hex(8)
         self.counts: Counter[str] = Counter()  # changes, events, skipped, deferred; since the start
         self._changelog = changelog
+        self._registry = registry
         self._invalidate = invalidate
         self._wakeup = wakeup
         self._settings = settings
@@ -180,8 +181,7 @@ class Relay:
         effects = [effect for batch in batches for effect in batch]
         settled = self._intake.throttle.settled(effects)
         consumed = self._intake.rows_behind(number for kind, number in settled if kind == "change")
-        for event in events:
-            await self._invalidate(event.layer)
+        await self._invalidate(self._patterns(events))
         failpoint("relay.before_publish")
         published = await self._changelog.publish(
             self.term or 0,
@@ -196,6 +196,11 @@ class Relay:
         if published:
             self._on_published(published)
             _log_broadcast(events, published)
+
+    def _patterns(self, events: Sequence[LayerEvent]) -> Sequence[str]:
+        """What the layers' declarations name, once each."""
+        adapters = [self._registry.adapter(event.layer) for event in events]
+        return tuple(dict.fromkeys(pattern for adapter in adapters for pattern in adapter.cache_patterns))
 
     # --- waiting
 

@@ -52,3 +52,6 @@ class Ringer:
             except BaseException:
                 self._due.set()
                 raise
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():  # redis-py loses a cancel that meets its answer, and who runs
+                raise asyncio.CancelledError  # this waits for its end without telling it again

@@ -1,10 +1,12 @@
 """Encoded snapshots that several web processes share: port `Cache`, this process's memory before Redis.
 
-The key holds epoch and revision of the layer, as the log has them: what lies under a key is the layer at that
-revision or later, whoever stored it and however late. So no race, no FLUSHALL and no counter that began anew can
-bring old data back: a reader that was slow stores under a revision that nobody asks for any more.
+The key holds epoch and revision of the newest event whose cache patterns mean the body, as the log has them: what lies
+under a key is the layer at that revision or later, whoever stored it and however late. So a pattern drops what it
+means for every process, and no race, no FLUSHALL and no counter that began anew can bring old data back: a reader
+that was slow stores under a revision that nobody asks for any more.
 
-What is deleted is deleted for room alone: bodies of revisions that are past, and of what is shared the oldest.
+What is deleted is deleted for room alone: bodies that a pattern meant, and of what is shared the oldest. Each process
+deletes what it stored itself, by key: nobody walks through a server that others may have filled.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 import zstandard
 from redis.asyncio import Redis
 
+from planetwire.cache_names import is_meant
 from planetwire.model import Cursor
 from planetwire.web.cache_memory import BYTES_MAX, MemoryCache
 from planetwire.web.encodings import compress
@@ -35,20 +38,20 @@ class RedisCache:
         self._link = link
         self._memory = memory or MemoryCache()
         self._max_shared = max_shared
-        self._shared: OrderedDict[str, str] = OrderedDict()  # key → layer
+        self._shared: OrderedDict[str, str] = OrderedDict()  # key → name
         self._sending: set[asyncio.Task[object]] = set()
 
-    def generation(self, layer: str) -> int:
+    def generation(self, name: str) -> int:
         """Of this process; the revision in the key is the generation that all share."""
-        return self._memory.generation(layer)
+        return self._memory.generation(name)
 
-    async def get(self, layer: str, variant: str) -> bytes | None:
+    async def get(self, name: str) -> bytes | None:
         """What this process holds. Redis is not asked: a hit costs no round trip."""
-        return await self._memory.get(layer, variant)
+        return await self._memory.get(name)
 
-    async def find(self, layer: str, variant: str, cursor: Cursor) -> bytes | None:
+    async def find(self, name: str, cursor: Cursor) -> bytes | None:
         """What any process stored for exactly this cursor; None when nobody has, or Redis does not answer."""
-        key = self._key(layer, variant, cursor)
+        key = self._key(name, cursor)
 
         async def fetch(redis: Redis) -> bytes | None:
             packed = await redis.get(key)
@@ -57,30 +60,30 @@ class RedisCache:
         _, packed = await self._link.ask(fetch)
         return None if packed is None else await asyncio.to_thread(_opened, packed)
 
-    async def put(self, layer: str, variant: str, generation: int, cursor: Cursor, body: bytes) -> bool:
+    async def put(self, name: str, generation: int, cursor: Cursor, body: bytes) -> bool:
         """Keep here unless the generation moved on, and hand to Redis without waiting for it."""
-        kept = await self._memory.put(layer, variant, generation, cursor, body)
+        kept = await self._memory.put(name, generation, cursor, body)
         if kept:
-            self._send(lambda: self._share(layer, self._key(layer, variant, cursor), body))
+            self._send(lambda: self._share(name, generation, self._key(name, cursor), body))
         return kept
 
-    async def _share(self, layer: str, key: str, body: bytes) -> None:
+    async def _share(self, name: str, generation: int, key: str, body: bytes) -> None:
         """Compressed whatever it is, so that a large plain body passes too: all forms can be made of it."""
         packed = await asyncio.to_thread(compress, body, "zstd")
-        if len(packed) > BODY_BYTES_MAX:
+        if len(packed) > BODY_BYTES_MAX or generation != self.generation(name):
             return
-        self._shared[key] = layer
+        self._shared[key] = name
         await self._link.ask(lambda redis: redis.set(key, packed, ex=KEPT_S, nx=True))
         if len(self._shared) > self._max_shared:
             await self._forget([self._shared.popitem(last=False)[0]])
 
-    async def invalidate(self, layer: str) -> int:
+    async def invalidate(self, patterns: Sequence[str]) -> None:
         """Drop what this process holds, and what it shared: nobody asks for it under the next revision."""
-        past = [key for key, of in self._shared.items() if of == layer]
+        past = [key for key, name in self._shared.items() if is_meant(name, patterns)]
         if past and self._send(lambda: self._forget(past)):
             for key in past:
                 del self._shared[key]
-        return await self._memory.invalidate(layer)
+        await self._memory.invalidate(patterns)
 
     async def _forget(self, keys: Sequence[str]) -> None:
         await self._link.ask(lambda redis: redis.unlink(*keys))
@@ -101,8 +104,8 @@ class RedisCache:
             task.cancel()
         await asyncio.gather(*sending, return_exceptions=True)
 
-    def _key(self, layer: str, variant: str, cursor: Cursor) -> str:
-        return self._link.key("snapshot", layer, cursor, variant)
+    def _key(self, name: str, cursor: Cursor) -> str:
+        return self._link.key("snapshot", cursor, name)
 
 
 def _opened(packed: bytes) -> bytes | None:

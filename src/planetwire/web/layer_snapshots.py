@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import orjson
 
+from planetwire.cache_names import is_meant, layer_body
 from planetwire.errors import BackendError
 from planetwire.log import get_logger
 from planetwire.model import Cursor, Json, LayerAdapter, LogEvent
@@ -26,6 +28,14 @@ FRESHNESS_GOOD_FOR_S = 5.0
 HEADER_MAX_BYTES = 256
 CUTS_MAX = 32  # bodies with a limit that are kept …
 CUT_BYTES_MAX = 32 * 1024 * 1024  # … and what they may take
+
+
+@dataclass(frozen=True, slots=True)
+class Cursors:
+    """`own`: what a body says of itself. `stamp`: the newest event whose cache patterns mean it, of whatever layer."""
+
+    own: Cursor
+    stamp: Cursor
 
 
 class LayerSnapshots:
@@ -66,10 +76,10 @@ class LayerSnapshots:
         return _unpack(await self._limited(adapter, state, limit, encoding))
 
     async def forget(self, events: Sequence[LogEvent]) -> None:
-        """Empty the cache of the layers that the events changed; for every process, whichever led the relay."""
+        """Drop what the patterns of the events' layers mean; for every process, whichever led the relay."""
         layers = {layer for event in events for layer in orjson.loads(event.body)["layers"]}
-        for layer in layers:
-            await self._cache.invalidate(layer)
+        changed = [adapter for adapter in self._registry.all() if adapter.id in layers]
+        await self._cache.invalidate(sorted({pattern for adapter in changed for pattern in adapter.cache_patterns}))
 
     async def aclose(self) -> None:
         """End what is being built."""
@@ -81,66 +91,66 @@ class LayerSnapshots:
         """Few are kept, in a place of their own, and one is read at a time: each number that somebody thinks of is
         another body, and none of them may cost a whole layer its place in the cache.
         """
-        variant = f"{self._cache.generation(adapter.id)}|{state}|{encoding}|{limit}"
-        found = await self._cuts.get(adapter.id, variant)
+        whole = layer_body(adapter.id, f"{state}|{encoding}|")
+        name = f"{whole}{limit}|{self._cache.generation(whole)}"
+        found = await self._cuts.get(name)
         if found is not None:
             return found
-        return await self._flights.share(
-            (adapter.id, variant), lambda: self._cut(adapter, state, limit, encoding, variant)
-        )
+        return await self._flights.share((name,), lambda: self._cut(adapter, state, limit, encoding, name))
 
-    async def _cut(self, adapter: LayerAdapter, state: str, limit: int, encoding: Encoding, variant: str) -> bytes:
+    async def _cut(self, adapter: LayerAdapter, state: str, limit: int, encoding: Encoding, name: str) -> bytes:
         async with self._cutting:
-            plain = _unpack(await self._read(adapter, state, limit, await self._cursor(adapter)))
-        packed = _packed(await plain.compressed(encoding))
-        await self._cuts.put(adapter.id, variant, 0, plain.cursor, packed)
+            cursors = await self._cursors(adapter, name)
+            packed = await _recoded(await self._read(adapter, state, limit, cursors), encoding)
+        await self._cuts.put(name, self._cuts.generation(name), cursors.stamp, packed)
         return packed
 
     async def _stored(self, adapter: LayerAdapter, state: str, encoding: Encoding) -> bytes:
-        variant = f"{state}|{encoding}|"
-        generation = self._cache.generation(adapter.id)
-        found = await self._cache.get(adapter.id, variant)
+        name = layer_body(adapter.id, f"{state}|{encoding}|")
+        generation = self._cache.generation(name)
+        found = await self._cache.get(name)
         if found is not None:
             return found
         # The generation is in the key: who comes after an invalidation never joins an older reader.
         return await self._flights.share(
-            (adapter.id, variant, generation), lambda: self._fill(adapter, state, encoding, variant, generation)
+            (name, generation), lambda: self._fill(adapter, state, encoding, name, generation)
         )
 
-    async def _fill(
-        self, adapter: LayerAdapter, state: str, encoding: Encoding, variant: str, generation: int
-    ) -> bytes:
+    async def _fill(self, adapter: LayerAdapter, state: str, encoding: Encoding, name: str, generation: int) -> bytes:
         """What another process made for the same revision, or a body of our own."""
-        cursor = await self._cursor(adapter)  # before the rows
-        packed = await self._cache.find(adapter.id, variant, cursor)
+        cursors = await self._cursors(adapter, name)  # before the rows
+        packed = await self._cache.find(name, cursors.stamp)
         if packed is None and encoding == "identity":
-            packed = await self._read(adapter, state, None, cursor)
+            packed = await self._read(adapter, state, None, cursors)
         elif packed is None:
-            plain = _unpack(await self._stored(adapter, state, "identity"))
-            packed, cursor = _packed(await plain.compressed(encoding)), plain.cursor
-        if not await self._cache.put(adapter.id, variant, generation, cursor, packed):
-            log.debug("web.snapshot.outdated", layer=adapter.id, variant=variant)
+            packed = await _recoded(await self._stored(adapter, state, "identity"), encoding)
+        if not await self._cache.put(name, generation, _stamp_of(packed), packed):
+            log.debug("web.snapshot.outdated", layer=adapter.id, name=name)
         return packed
 
-    async def _cursor(self, adapter: LayerAdapter) -> Cursor:
-        topic = f"layer:{adapter.id}"
-        return Cursor(self._log.epoch, (await self._log.heads([topic]))[topic])
+    async def _cursors(self, adapter: LayerAdapter, name: str) -> Cursors:
+        """One look at the log for both."""
+        own = f"layer:{adapter.id}"
+        meaning = {f"layer:{other.id}" for other in self._registry.all() if is_meant(name, other.cache_patterns)}
+        heads = await self._log.heads(sorted({own, *meaning}))
+        epoch = self._log.epoch
+        return Cursors(Cursor(epoch, heads[own]), Cursor(epoch, max(heads.values())))
 
-    async def _read(self, adapter: LayerAdapter, state: str, limit: int | None, cursor: Cursor) -> bytes:
+    async def _read(self, adapter: LayerAdapter, state: str, limit: int | None, cursors: Cursors) -> bytes:
         began = self._clock.monotonic()
         features, total = await self._features(adapter, limit)
         self.read_s[adapter.id] = self._clock.monotonic() - began
         head = {
             "layer": adapter.id,
-            "epoch": cursor.epoch,
-            "revision": cursor.revision,
+            "epoch": cursors.own.epoch,
+            "revision": cursors.own.revision,
             "generated_at": self._clock.now(),
             "state": state if total else "empty",
             "count": len(features),
             "total": total,
             "truncated": len(features) < total,
         }
-        return await asyncio.to_thread(_joined, cursor, head, features)
+        return await asyncio.to_thread(_joined, cursors, head, features)
 
     async def _features(self, adapter: LayerAdapter, limit: int | None) -> tuple[Sequence[bytes], int]:
         if adapter.sources or self._objects is None:
@@ -177,7 +187,7 @@ class LayerSnapshots:
         }
 
     async def _count(self, adapter: LayerAdapter) -> int:
-        generation = self._cache.generation(adapter.id)
+        generation = self._cache.generation(layer_body(adapter.id, "count"))
         known = self._counts.get(adapter.id)
         if known is None or known[0] != generation:
             _, total = await self._features(adapter, 0)
@@ -211,16 +221,27 @@ class LayerSnapshots:
         return self._live, newest.isoformat().replace("+00:00", "Z")
 
 
-def _joined(cursor: Cursor, head: Json, features: Sequence[bytes]) -> bytes:
+def _joined(cursors: Cursors, head: Json, features: Sequence[bytes]) -> bytes:
     text = orjson.dumps(head, option=orjson.OPT_UTC_Z)
-    return _packed(Encoded.of(cursor, b"".join((text[:-1], b',"features":[', b",".join(features), b"]}"))))
+    body = b"".join((text[:-1], b',"features":[', b",".join(features), b"]}"))
+    return _packed(Encoded.of(cursors.own, body), cursors.stamp)
 
 
-def _packed(encoded: Encoded) -> bytes:
-    """The body behind a line with its ETag: one value in the cache holds both."""
-    return b"".join((encoded.etag.encode(), b"\n", encoded.body))
+def _packed(encoded: Encoded, stamp: Cursor) -> bytes:
+    """The body behind a line with its ETag and stamp: one value in the cache holds all three."""
+    return b"".join((f"{encoded.etag} {stamp.revision}\n".encode(), encoded.body))
+
+
+async def _recoded(packed: bytes, encoding: Encoding) -> bytes:
+    """Another coding is as old as what it was made of."""
+    return _packed(await _unpack(packed).compressed(encoding), _stamp_of(packed))
 
 
 def _unpack(packed: bytes) -> Encoded:
     end = packed.index(b"\n", 0, HEADER_MAX_BYTES)
-    return Encoded(packed[:end].decode(), memoryview(packed)[end + 1 :])
+    return Encoded(packed[:end].decode().partition(" ")[0], memoryview(packed)[end + 1 :])
+
+
+def _stamp_of(packed: bytes) -> Cursor:
+    revision = packed[: packed.index(b"\n", 0, HEADER_MAX_BYTES)].decode().partition(" ")[2]
+    return Cursor(_unpack(packed).cursor.epoch, int(revision))

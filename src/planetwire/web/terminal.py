@@ -24,7 +24,7 @@ from planetwire.web.auth import Guard
 from planetwire.web.encoded import Encoded, digest
 from planetwire.web.encodings import ENCODINGS, Encoding, compress
 from planetwire.web.snapshot_http import RESPONSES, answer, asked_encoding
-from planetwire.web.terminal_bodies import TerminalBodies
+from planetwire.web.terminal_bodies import Generation, TerminalBodies
 
 BATCH_CITIES_MAX = 24
 BATCH_TIMEOUT_S = 10.0
@@ -41,13 +41,11 @@ def find_city(name: str) -> City:
 class Terminal:
     """Builds snapshots from the store; requests for the same state share one body."""
 
-    def __init__(
-        self, store: ObservationStore, log: EventLog, clock: Clock, generation: Callable[[], int] = int
-    ) -> None:
+    def __init__(self, store: ObservationStore, log: EventLog, clock: Clock, bodies: TerminalBodies) -> None:
         self._store = store
         self._log = log
         self._clock = clock
-        self._bodies = TerminalBodies(clock, generation)
+        self._bodies = bodies
 
     async def scan(self, encoding: Encoding) -> Encoded:
         """All cities in rank order, also those without a reading. Raises BackendError."""
@@ -138,11 +136,11 @@ def batch_names(cities: str, limit: int) -> list[str]:
 
 
 def router(
-    store: ObservationStore, log: EventLog, clock: Clock, guard: Guard, generation: Callable[[], int] = int
+    store: ObservationStore, log: EventLog, clock: Clock, guard: Guard, generation: Generation = lambda name: 0
 ) -> APIRouter:
-    """The terminal's reading routes. `generation` rises when the snapshots' cache is cleared."""
+    """The terminal's reading routes. `generation` of a snapshot's name moves when a cache pattern means it."""
     routes = APIRouter(dependencies=[Depends(guard.reader)], tags=["terminal"])
-    terminal = Terminal(store, log, clock, generation)
+    terminal = Terminal(store, log, clock, TerminalBodies(clock, generation))
     registry = _registry()
 
     @routes.get("/api/scan/terminal", responses=RESPONSES)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from planetwire.cache_names import terminal_body
 from planetwire.model import Cursor, Json
 from planetwire.ports import Clock
 from planetwire.web.encoded import Encoded
@@ -20,6 +21,9 @@ GOOD_FOR_S = 5.0  # without a new event a snapshot changes only with the age of 
 
 Build = Callable[[], Awaitable[tuple[Json, Json]]]
 """Gives the content of a snapshot and its stamp: what says when it was made."""
+
+Generation = Callable[[str], int]
+"""Of a name in the cache; see the port `Cache`."""
 
 
 @dataclass(slots=True)
@@ -35,8 +39,8 @@ class _Kept:
 class TerminalBodies:
     """Keeps bodies by name. The same content keeps its bytes, its stamp and so its ETag."""
 
-    def __init__(self, clock: Clock, generation: Callable[[], int] = int) -> None:
-        """`generation` rises when somebody clears the cache: then the store is asked again before the 5 s are over."""
+    def __init__(self, clock: Clock, generation: Generation = lambda name: 0) -> None:
+        """`generation` moves when somebody clears the cache: then the store is asked again before the 5 s are over."""
         self._clock = clock
         self._generation = generation
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
@@ -46,7 +50,7 @@ class TerminalBodies:
     async def get(self, name: str, cursor: Cursor, encoding: Encoding, build: Build) -> Encoded:
         """The body of exactly this cursor, compared with the store in the last 5 s; however many ask, one build."""
         kept = self._kept.get(name)
-        generation = self._generation()  # before the readings
+        generation = self._generation(terminal_body(name))  # before the readings
         if kept is None or kept.cursor != cursor or not self._still_good(kept, generation):
             kept = await self._building.share(
                 (name, cursor, generation), lambda: self._build(name, cursor, generation, build)
