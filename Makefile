@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 STATIC := src/planetwire/web/static/index.html
 FRONTEND_FILES := $(shell find frontend/src frontend/public -type f 2>/dev/null) $(wildcard frontend/*.json frontend/*.ts frontend/*.html)
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test test-long quick business check fmt lint types arch house frontend-check unit pytest e2e bench bench-peers wheel lock schema new-layer clean
+.PHONY: help setup demo dev test test-long quick business faults check fmt lint types arch house frontend-check unit pytest e2e bench bench-peers wheel lock schema new-layer clean
 
 help: ## Print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -79,6 +79,9 @@ pytest: setup ## Every Python test, browser tests included
 
 e2e: setup ## Only the browser tests
 	$(BIN)/python -m pytest -q -m browser
+
+faults: setup ## Plant every fault of scripts/faults in a copy; about an hour, writes docs/planted-faults.md
+	$(BIN)/python scripts/plant_faults.py
 
 bench: setup bench-peers ## Every benchmark; fails at the end if a goal was missed
 	@failed=0; for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || failed=1; done; exit $$failed

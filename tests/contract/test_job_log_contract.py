@@ -66,6 +66,7 @@ async def test_lines_come_back_in_order_and_each_job_has_its_own(kept: Kept) -> 
 
 
 async def test_of_each_job_the_newest_two_hundred_stay(kept: Kept) -> None:
+    """S13: temporary logs."""
     for start in range(0, 450, 50):
         await kept.log.append({7: [line(n) for n in range(start, start + 50)], 8: [line(start)]})
     assert [each.text for each in await kept.log.read(7)] == [f"line {n}" for n in range(250, 450)]
@@ -91,6 +92,13 @@ async def test_all_jobs_together_have_a_bound_too(kept: Kept) -> None:
         pass
     left = [task_id for task_id in range(1, 2 * LEAST + 1) if await kept.log.read(task_id)]
     assert left == list(range(LEAST + 1, 2 * LEAST + 1))
+
+
+async def test_redis_keeps_the_lines_of_ten_thousand_jobs(link_to: Callable[..., RedisLink]) -> None:
+    """S13: temporary logs stay small, however many jobs there are."""
+    log = RedisJobLog(link_to(), KEEP_S)
+    await log.append({task_id: [line(task_id)] for task_id in range(1, 10_002)})
+    assert [len(await log.read(task_id)) for task_id in (1, 2, 10_001)] == [0, 1, 1]
 
 
 async def test_a_redis_that_is_away_is_a_backend_error_and_costs_the_lines(

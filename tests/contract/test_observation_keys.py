@@ -179,3 +179,18 @@ async def test_the_rows_of_an_older_file_are_all_there(tmp_path: Path) -> None:
         assert await put(taken, 23.0, EARLIER) == (3, True)
     finally:
         await taken.close()
+
+
+async def test_what_one_source_corrected_is_still_known_where_another_said_the_same(tmp_path: Path) -> None:
+    """S211, F21: contents are told apart by their source, also while an older file is brought up to date."""
+    path = tmp_path / "observations.db"
+    older_file(path)
+    hashed = content_hash(patch(ManualClock(START), "seoul", 20.0, obs_time=AT))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute(KEY.replace("'metar', 'metar'", "'other', 'metar'"), (ms_of(START), hashed, 5, ms_of(START)))
+        connection.execute(READING.replace("'metar', 'metar'", "'metar', 'other'"), (ms_of(START), 20.0, 5))
+    taken = await open_observations(path, ManualClock(START))
+    try:
+        assert await put(taken, 20.0) == (1, True)
+    finally:
+        await taken.close()

@@ -120,6 +120,8 @@ def test_it_says_who_may_ask(document: Json) -> None:
             elif path != "/api/v1/session":
                 assert {"bearer": []} in operation["security"] and {"401", "403"} <= set(operation["responses"]), path
             assert "400" in operation["responses"]
+            if operation.get("security"):
+                assert "503" in operation["responses"], f"{method} {path}: what it asks for may be away"
             for status, answer in operation["responses"].items():
                 if status >= "400" and path != "/readyz":
                     assert set(answer["content"]) == {"application/problem+json"}, (path, status)

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from fix_installation import Installation, wait_for
+from pixels import around, ink
 
 pytestmark = pytest.mark.browser
 
@@ -80,6 +81,36 @@ def test_a_delete_typed_into_psql_empties_the_globe_and_collecting_fills_it(
         assert done["status"] == "completed", done
         wait_count(page, "satellites", lambda n: n >= 12_000, within_s=60, what="satellites after collecting again")
         assert page.evaluate("window.__notReloaded") is True
+
+
+QUAKE = """insert into collected_data (source, external_key, kind, title, data, lat, lon, observed_at)
+values ('usgs_quakes', 'drawn-by-hand', 'earthquake', 'M 7.0', '{"mag": 7.0}', 18, 0, now())"""
+LIVE = "() => window.__planetwire.earth.connection() === 'live'"
+FRESH = "#f35b4c"  # a quake of the last hour, on the dark Earth
+
+
+def test_an_object_is_drawn_where_it_is_and_its_place_is_empty_once_it_is_deleted(
+    demo_installation: Installation, page: Page
+) -> None:
+    """S62, S63, S64: by the globe's pixels. To somebody whose clock is UTC the globe begins over 18° N, 0° E."""
+    page.goto(f"{demo_installation.url}/earth")
+    wait_count(page, "earthquakes", lambda n: n >= 0, within_s=90, what="the layer on the globe")
+    wait_for(lambda: page.evaluate(LIVE), within_s=30, what="live")
+    canvas = page.locator("canvas").first.bounding_box()
+    assert canvas is not None
+    middle = {"x": canvas["x"] + canvas["width"] / 2 - 50, "y": canvas["y"] + canvas["height"] / 2 - 50}
+
+    def quake() -> int:
+        picture = page.screenshot(clip={**middle, "width": 100, "height": 100})  # type: ignore[typeddict-item]
+        return around(ink(page, picture, FRESH, 40), 50, 50, 12)
+
+    assert quake() == 0
+    demo_installation.execute(QUAKE)
+    try:
+        wait_for(lambda: quake() > 50, within_s=30, what="the quake in the middle of the picture")
+    finally:
+        demo_installation.execute("delete from collected_data where external_key = 'drawn-by-hand'")
+    wait_for(lambda: quake() == 0, within_s=30, what="nothing where it was")
 
 
 def test_clear_data_empties_the_layer_on_the_globe(demo_installation: Installation, page: Page) -> None:

@@ -18,6 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 from cable import Cable
 from fix_browser import DESKTOP, PHONE
 from fix_installation import NO_FEEDS, Installation, an_installation, wait_for
+from pixels import around, ink
 
 pytestmark = pytest.mark.browser
 
@@ -278,3 +279,56 @@ def test_a_runway_switched_off_stays_off_and_a_new_one_comes_by_itself(terminal:
     page.reload()
     page.wait_for_function(LIVE)
     expect(legend.get_by_role("button", name="Runway 16R/34L", pressed=False)).to_be_visible()
+
+
+CLOSE_PX = 4  # the dot of a reading is four pixels wide
+
+
+def strokes(page: Page, city: str) -> dict[str, str]:
+    """Colours of the curves by their names in the legend."""
+    items = tile(page, city).locator(".legend__item").all()
+    return {
+        item.locator(".legend__name").inner_text(): item.locator("path").get_attribute("stroke") or "" for item in items
+    }
+
+
+def drawn(page: Page, city: str, colour: str) -> set[tuple[int, int]]:
+    return ink(page, tile(page, city).locator(".tile__canvas").screenshot(), colour)
+
+
+def test_a_pushed_reading_is_drawn_at_its_time_and_temperature(terminal: Installation, page: Page) -> None:
+    """S102, S176, S177, S221: by the chart's pixels. Two known readings of a curve say where a third must be."""
+    at = now_s()
+    # Not a city whose midnight lies among the readings: the ring round a new day's high would cover a dot.
+    city = "los angeles" if datetime.now(UTC).hour in (14, 15, 16) else "seoul"
+    early, middle, late = at - 3_000, at - 2_100, at - 1_200
+    runway = {"source": "amsc_awos", "series_key": "runway"}
+
+    def plate(second: int, temp: float) -> None:
+        push(terminal, city, {second: temp}, **runway, runway_points=[{"runway": "15L/33R", "temp": temp}])
+
+    push(terminal, city, {at - 3_600: 34.0}, source="awc_metar", series_key="metar")  # the high, and its ring
+    push(terminal, city, {early: 30.0, late: 10.0})
+    plate(early, 28.0)
+    plate(late, 12.0)
+    kept = json.dumps({"layout": 1, "slots": [city, *[None] * 8], "window": "6h", "unit": "celsius"})
+    page.add_init_script(f"localStorage.setItem('planetwire.terminal', {kept!r})")
+    opened(page, terminal.url)
+    tile(page, city).locator("canvas").wait_for()
+    colours = strokes(page, city)
+    for name, (top, low), temp, send in (
+        ("Airport", (30.0, 10.0), 27.0, lambda: push(terminal, city, {middle: 27.0})),
+        ("Runway 15L/33R", (28.0, 12.0), 15.0, lambda: plate(middle, 15.0)),
+    ):
+        colour = next(stroke for label, stroke in colours.items() if label.startswith(name))
+        before = wait_for(lambda colour=colour: drawn(page, city, colour), within_s=10, what=f"{name} on the chart")
+        columns, levels = [x for x, _ in before], [y for _, y in before]
+        x = min(columns) + (max(columns) - min(columns)) * (middle - early) / (late - early)
+        y = min(levels) + (max(levels) - min(levels)) * (top - temp) / (top - low)
+        assert around(before, x, y, CLOSE_PX) == 0, "the place is free"
+        send()
+        wait_for(
+            lambda colour=colour, x=x, y=y: around(drawn(page, city, colour), x, y, CLOSE_PX) >= 6,
+            within_s=10,
+            what=f"{temp}° of {name} drawn at {x:.0f}, {y:.0f}",
+        )

@@ -143,6 +143,7 @@ async def test_a_trigger_that_is_gone_or_off_is_named_and_repaired(earth: Earth,
 async def test_without_a_relay_the_relay_is_named_and_not_the_rows_that_wait_for_it(
     earth: Earth, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """S88."""
     monkeypatch.setattr(diagnosing, "CANARY_S", 0.5)
     await earth.stop("relay")
     steps = await earth.doctor()
@@ -279,7 +280,7 @@ async def test_a_long_transaction_is_a_warning_with_its_pid_and_name(pg_pool: Po
 
 
 async def test_a_snapshot_that_is_held_open_is_a_warning_with_who_holds_it(pg_pool: Pool, pg_dsn: str) -> None:
-    """What writes nothing keeps old rows alive as well. Others of the cluster may hold one too, but none as long."""
+    """S88. What writes nothing keeps old rows alive too. Others of the cluster may hold one, but none as long."""
     reader = await connect(pg_dsn, application="held")
     await reader.execute("begin isolation level repeatable read; select from collected_data")
     pid = await reader.fetchval("select pg_backend_pid()")

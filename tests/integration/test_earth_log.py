@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from planetwire.clock import SystemClock
-from planetwire.errors import InputError, LeaseLost
+from planetwire.errors import BackendError, InputError, LeaseLost
 from planetwire.model import Action, LayerEvent, LogEvent, Operation, ResyncReason, Strategy
 from planetwire.outbox.changelog_postgres import BROADCASTS_CHANNEL, PostgresChangeLog
 from planetwire.outbox.prune import prune_forever
@@ -230,3 +230,28 @@ async def test_lag_says_what_waits_and_who_leads(pg_pool: Pool) -> None:
     assert (lag["pending"], lag["quarantined"], lag["unmapped"]) == (1, 0, [])
     assert lag["oldest_age_s"] >= 0
     assert (lag["leader"]["holder"], lag["leader"]["held"], lag["leader"]["revision"]) == ("test", True, 1)
+
+
+class Busy:
+    """A pool all of whose connections are taken; it does not let the test wait as long as it was asked to."""
+
+    def __init__(self, pool: Pool) -> None:
+        self.pool = pool
+        self.asked: list[float] = []
+
+    def acquire(self, *, timeout: float) -> object:
+        self.asked.append(timeout)
+        return self.pool.acquire(timeout=0.01)
+
+
+async def test_where_no_connection_is_free_it_is_given_up_within_the_leaders_term(pg_pool: Pool) -> None:
+    """S32: a failure like any other, so that another process can lead before its readers notice."""
+    busy = Busy(pg_pool)
+    taken = [await pg_pool.acquire() for _ in range(pg_pool.get_max_size())]
+    try:
+        with pytest.raises(BackendError):
+            await PostgresChangeLog(busy, payload).lag()  # type: ignore[arg-type]
+    finally:
+        for connection in taken:
+            await pg_pool.release(connection)
+    assert busy.asked == [5.0]

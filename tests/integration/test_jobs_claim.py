@@ -32,6 +32,20 @@ async def _drain(queue: PostgresJobQueue, pool: Pool, name: str, events: list[tu
             assert await queue.finish(lease, JobStatus.COMPLETED)
 
 
+async def test_parking_waits_for_nobody(pg_pool: Pool) -> None:
+    """S37: who is ending the running job holds its row; its source is looked at another time."""
+    queue = queue_on(pg_pool)
+    await pg_pool.execute(
+        "insert into collection_tasks (task_type, source) select 'collect', 'alpha' from generate_series(1, 2)"
+    )
+    lease = await claim_one(queue)
+    async with pg_pool.acquire() as ending, pg_pool.acquire() as parking, ending.transaction():
+        await ending.execute("select from collection_tasks where id = $1 for update", lease.job.id)
+        await parking.execute("set lock_timeout = '5s'")
+        assert await parking.fetchval(Q.park, 100, 0) == 0
+    assert await queue.park() == 1
+
+
 @pytest.mark.parametrize("few_sources", [0, 200])
 async def test_eight_claimers_never_overlap_on_a_source_and_keep_its_order(pg_pool: Pool, few_sources: int) -> None:
     """S37, S38, S39, Q16. With few sources, each is looked at; with many, what cannot run is parked."""

@@ -50,6 +50,28 @@ async def test_rows_and_progress_commit_together_or_not_at_all(scratch: Pool) ->
     assert await _committed(scratch) == ["a"]
 
 
+async def test_the_last_commit_of_a_dead_worker_stands(pg_pool: Pool) -> None:
+    """Q18: what the server still has in hand is waited for, and a job that it ends is not touched."""
+    queue = queue_on(pg_pool)
+    await queue.submit(wish())
+    lease = await claim_one(queue, "dead")
+    async with pg_pool.acquire() as connection:
+        transaction = connection.transaction()
+        await transaction.start()
+        ids, seqs = f"{{{lease.job.id}}}", f"{{{lease.seq}}}"
+        await connection.execute("select planet_complete_jobs($1::text::bigint[], $2::text::bigint[])", ids, seqs)
+        ended = await connection.fetchrow("select * from collection_tasks where id = $1", lease.job.id)
+        taking = asyncio.create_task(queue.take_back(["dead"]))
+
+        async def waits() -> bool:
+            return bool(await pg_pool.fetchval("select count(*) from pg_stat_activity where wait_event_type = 'Lock'"))
+
+        await until(waits)
+        await transaction.commit()
+    assert await taking == 0
+    assert await row_of(pg_pool, lease.job.id) == ended
+
+
 async def test_a_total_that_was_too_small_grows_with_the_rows(scratch: Pool) -> None:
     queue = queue_on(scratch)
     await queue.submit(wish())

@@ -315,6 +315,23 @@ async def test_who_lost_the_term_moves_no_cursor(house: House) -> None:
     assert await book.lead("third", 60) is None
 
 
+async def test_who_lost_the_term_sends_what_is_under_way_and_then_nothing(house: House) -> None:
+    """It learns of the loss by the cursor that it may not move, and stands by at once."""
+    async with house.running() as outlet:
+        await house.pool.execute(
+            "update change_outlets set holder = 'other', term = term + 1,"
+            " expires_at = clock_timestamp() + interval '1 hour'"
+        )
+        await house.append("a")
+
+        async def stands_by() -> bool:
+            return outlet.term is None
+
+        await until(stands_by)
+        await house.append("a", "b")
+    assert len(house.receiver.asked) == 1
+
+
 async def test_killed_between_send_and_cursor_it_repeats_with_the_same_id_and_loses_nothing(
     house: House, pg_dsn: str
 ) -> None:

@@ -44,6 +44,18 @@ async def ready_again(ask: Ask) -> None:
     await until(so)
 
 
+async def test_a_process_is_ready_while_a_relay_leads_and_not_without_one(earth: Earth, ask: Ask) -> None:
+    """Contracts §3."""
+    await ready_again(ask)
+    await earth.stop("relay")
+
+    async def told() -> bool:
+        return (await ask()).json()["checks"]["relay"] == "no relay leads"
+
+    await until(told)
+    assert list(await reasons(ask)) == ["relay"]
+
+
 async def test_a_frozen_server_is_told_and_ready_again_when_it_goes_on(earth: Earth, ask: Ask) -> None:
     await ready_again(ask)
     rows = await earth.pool.fetch(

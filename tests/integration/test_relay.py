@@ -139,6 +139,18 @@ async def test_an_unmapped_change_is_consumed_with_a_reason_and_listed(pg_pool: 
     assert seen.events == []
 
 
+async def test_an_unmapped_change_is_marked_and_counted_once(pg_pool: Pool) -> None:
+    """Q19: what was marked with one turn is not marked again with the next, nor does it take room for ever."""
+    relay = make(pg_pool, Seen())
+    await add(pg_pool, "nobody", "1", "2")
+    await relay.turn()
+    await add(pg_pool, "nobody", "3")
+    await relay.turn()
+    await relay.turn()
+    assert await unconsumed(pg_pool) == 0
+    assert relay.counts["skipped"] == 2, "one change row a statement"
+
+
 async def _none_left(pool: Pool) -> bool:
     return await unconsumed(pool) == 0
 

@@ -81,6 +81,29 @@ async def test_what_is_due_is_submitted_as_scheduled_collects_and_not_again(
     assert [(row["source"], row["task_id"]) for row in named] == [(x.job.source, x.job.id) for x in leases]
 
 
+class _Rounds(SystemClock):
+    """Ends the loop with the second pause."""
+
+    def __init__(self) -> None:
+        self.left = 2
+
+    async def sleep(self, seconds: float) -> None:
+        assert seconds == 1.0
+        self.left -= 1
+        if not self.left:
+            raise asyncio.CancelledError
+
+
+async def test_the_loop_looks_each_second_and_fires_what_is_due(store: PostgresSourceStore, pg_pool: Pool) -> None:
+    """Contracts §3: schedules need nobody who asks."""
+    due = KNOWN[0].source
+    await pg_pool.execute("update datasources set next_run_at = clock_timestamp() + interval '1 day'")
+    await make_due(pg_pool, due)
+    with pytest.raises(asyncio.CancelledError):
+        await schedule_on(pg_pool, clock=_Rounds()).run()
+    assert await firings(pg_pool) == [due]
+
+
 async def test_a_source_whose_job_still_waits_gets_no_second_one(store: PostgresSourceStore, pg_pool: Pool) -> None:
     """Q28."""
     schedule, queue = schedule_on(pg_pool), queue_on(pg_pool)

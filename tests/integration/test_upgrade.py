@@ -54,11 +54,13 @@ async def counts(pool: Pool) -> dict[str, int]:
 
 
 async def test_facts_of_an_earlier_version_get_their_derived_rows_without_a_collect(old: str) -> None:
+    """Contracts §7: what was applied is named."""
     pool = await open_pool(old, application="test")
     try:
         async with pool.acquire() as connection:
             applied = await migrate_postgres(connection)
         assert applied[0] == "0009_derived"
+        assert applied == [one.name for one in migrations("postgres")][-len(applied) :]
         assert await counts(pool) == {}
         projection = Projection(EarthLayerAdapterRegistry().derivers)
         await asyncio.wait_for(ByHand(PostgresByHandFacts(pool, projection), MemoryWakeup(), SystemClock()).step(), 60)

@@ -7,13 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from job_rows import a_job
 from planetwire.cli import app
+from planetwire.errors import BackendError, NotFound
 from planetwire.finding import Finding, step
 from planetwire.supervise import doctor, jobs_text, sources_cli
-from planetwire.supervise.command import say
+from planetwire.supervise.command import opened, say
 
 NASTY = "a\x1b[2J\x9b31m\u202eb\x00\r\nplanetwire: forged \ud800"
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
@@ -47,6 +49,18 @@ def test_the_table_of_sources_shows_errors_on_one_line(capsys: pytest.CaptureFix
 def test_doctor_shows_what_a_feed_said(capsys: pytest.CaptureFixture[str]) -> None:
     found = step("facts", "Feeds bring facts", NASTY, [Finding("feed_failed", NASTY)])
     assert "forged" in shown(doctor.render([found]), capsys)
+
+
+def test_advice_about_the_database_is_given_for_a_database_that_does_not_answer_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An error is one line; a second one only where there is something to be done about it."""
+    with pytest.raises(typer.Exit), opened("jobs", data_dir=tmp_path):
+        raise NotFound("there is no job 7", code="unknown_job")
+    assert capsys.readouterr().err == "planetwire: there is no job 7\n"
+    with pytest.raises(typer.Exit), opened("jobs", data_dir=tmp_path):
+        raise BackendError("PostgreSQL does not answer")
+    assert len(capsys.readouterr().err.splitlines()) == 2
 
 
 def test_parse_prints_json_whatever_the_body_holds(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ def derived(source: str, data: dict[str, Any], key: str = "25544", title: str = 
 
 
 def test_a_satellite_is_found_by_its_numbers_and_has_an_orbit() -> None:
+    """S22."""
     made = derived("celestrak_gp", ISS)
     assert made.subtitle == "NORAD 25544 · 1998-067A"
     orbit = made.orbit
@@ -61,9 +62,19 @@ def test_new_elements_of_the_same_satellite_leave_its_identity_as_it_is() -> Non
 
 
 def test_a_quake_is_found_by_magnitude_and_day_and_weighs_as_much() -> None:
+    """S22."""
     made = derived("usgs_quakes", {"mag": 5.44, "mag_type": "mww", "depth_km": 10.0}, "us1", "off Honshu")
     assert made.subtitle == "M 5.4 · 2026-11-30"
     assert (made.severity, made.alt_m, made.orbit) == (5.44, -10_000.0, None)
+
+
+def test_a_weather_station_is_found_by_airport_city_and_code_and_says_which_city_it_is_of() -> None:
+    """S22: the card leads from the globe to the city's chart by these two."""
+    data = {"airport": "Pudong", "icao": "ZSPD", "city": "shanghai", "name_zh": "上海", "temp_c": 21.0}
+    made = derived("city_observation", data, "shanghai", "Shanghai")
+    assert made.subtitle == "Pudong · ZSPD · 上海"
+    assert made.properties == {"city": "shanghai", "icao": "ZSPD"}
+    assert derived("city_observation", {"city": ""}, "x", "X").properties == {"city": None, "icao": None}
 
 
 ANY_DATA = st.dictionaries(

@@ -104,7 +104,7 @@ def test_two_features_of_one_event_are_one_row_the_later_update_wins() -> None:
 
 
 def test_a_deleted_event_without_time_or_magnitude_is_a_tombstone() -> None:
-    """Report 54."""
+    """S40, report 54."""
     result = parsed(feature("us1", status="deleted", time=None, mag=None, coordinates=None), feature("us2"))
     assert [row.external_key for row in result.rows] == ["us2"]
     assert result.tombstones == {"us1"}

@@ -337,6 +337,17 @@ async def test_slow_reader_beyond_the_ring_reads_the_log() -> None:
     await bench.hub.aclose()
 
 
+async def test_a_reader_ten_thousand_events_behind_is_sent_for_a_snapshot() -> None:
+    """S156: also where the page's own limit would let it read on."""
+    bench = Bench(ring_frames=1)
+    for _ in range(10_002):
+        bench.log.append(A)
+    sink = await bench.open((A,), since=1, limit=20_000)
+    await bench.settle()
+    assert sink.resyncs == [ResyncReason.REPLAY_WINDOW_EXCEEDED]
+    await bench.hub.aclose()
+
+
 async def test_slow_reader_whose_events_were_pruned_is_told(bench: Bench) -> None:
     """Q4: `slow_consumer`; nothing is dropped silently, and live goes on."""
     bench = Bench(ring_frames=8)
@@ -438,6 +449,16 @@ async def test_closed_subscription_is_forgotten(bench: Bench) -> None:
     sink.subscription.close()
     bench.publish(A, B)
     assert (sink.revisions, bench.hub.connections, bench.hub.live) == ([], 0, 0)
+
+
+async def test_who_follows_several_topics_gets_them_in_order_also_after_others_left(bench: Bench) -> None:
+    """S154: events of one turn are one write in revision order, whoever else came and went."""
+    await bench.hub.start()
+    alone, both = await bench.open((A,)), await bench.open((A, B))
+    assert alone.subscription is not None
+    alone.subscription.close()
+    bench.publish(B, A)
+    assert (both.revisions, both.writes) == ([1, 2], 1)
 
 
 async def test_ring_is_bounded_by_bytes() -> None:

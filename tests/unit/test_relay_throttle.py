@@ -143,6 +143,7 @@ def test_a_clear_that_was_put_off_no_longer_hurries_its_layer() -> None:
 
 
 def test_a_full_layer_gives_up_its_own_spacing_but_not_the_window() -> None:
+    """S28."""
     made = Made()
     made.add("b")
     made.send(10.0)

@@ -28,6 +28,11 @@ describe("cursors", () => {
   it.each(["12", "", `${EPOCH}-`, "short-1", `${EPOCH}-x`, 12, null])("%j is none", (text) => {
     expect(parseCursor(text)).toBeNull();
   });
+
+  it("are none when they count further than numbers can: a place that is not exact is no place", () => {
+    expect(parseCursor(`${EPOCH}-9007199254740991`)?.revision).toBe(9007199254740991);
+    expect(parseCursor(`${EPOCH}-9007199254740992`)).toBeNull();
+  });
 });
 
 describe("snapshots", () => {

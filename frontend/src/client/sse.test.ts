@@ -201,6 +201,7 @@ describe("one stream", () => {
     expect([test.stream.state, test.sources[0]?.closed]).toEqual(["waiting", true]);
   });
 
+  // S185
   it("is tried at once when the network or the reader is back, and left alone while it is well", () => {
     const test = live();
     test.timers.advance(30_000);

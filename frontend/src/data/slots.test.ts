@@ -21,6 +21,11 @@ describe("the kept arrangement (frontend.md: corrupt storage falls back)", () =>
     expect(part).toEqual({ ...DEFAULTS, window: "6h" });
   });
 
+  it("keeps a city of 64 letters, and no longer name (S179)", () => {
+    const slots = ["a".repeat(64), "b".repeat(65), ...Array(7).fill(null)];
+    expect(parseArrangement(JSON.stringify({ slots })).slots.slice(0, 2)).toEqual(["a".repeat(64), null]);
+  });
+
   it("never gives anything but a usable arrangement, whatever was kept", () => {
     const slots = fc.array(fc.oneof(fc.string(), fc.constant(null), fc.constant("a"), fc.anything()), {
       maxLength: 12,

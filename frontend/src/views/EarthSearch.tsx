@@ -6,28 +6,11 @@ import { http } from "../client/http";
 import type { Found } from "../client/object_wire";
 import { browserTimers } from "../client/timers";
 import { createSearch, type Search, type SearchView } from "../data/search";
-import type { Globe } from "../draw/globe";
 import { keepHidden } from "./earth_memory";
+import { flyTo } from "./fly_to";
 import { CloseIcon } from "./icons";
 import { codeText } from "./reasons";
 import { layerTitle, useEarth, useEarthAccess } from "./use_earth";
-
-/** A satellite found in a layer that was off has no place before its layer is loaded and moved. */
-const PLACE_TRIES = 50;
-const PLACE_MS = 200;
-
-/** Flies as soon as the object has a place; the returned function gives up. */
-function flyTo(globe: Globe | null, found: Found): () => void {
-  let timer = 0;
-  const attempt = (left: number) => {
-    const place = globe?.placeOf(found.layer, found.feature);
-    if (place) globe?.camera.fly(place.lat, place.lon, place.altitude_m);
-    else if (found.lat !== null && found.lon !== null) globe?.camera.fly(found.lat, found.lon, 0);
-    else if (left > 0) timer = window.setTimeout(() => attempt(left - 1), PLACE_MS);
-  };
-  attempt(PLACE_TRIES);
-  return () => window.clearTimeout(timer);
-}
 
 function useChoose(): (found: Found) => void {
   const { earth, globe, pick } = useEarthAccess();

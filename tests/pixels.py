@@ -1,0 +1,35 @@
+"""What a picture of the page shows: the places of a colour, read from its pixels."""
+
+from __future__ import annotations
+
+import base64
+
+from playwright.sync_api import Page
+
+NEAR = 60  # per channel: edges are softened, thin strokes are mixed with the ground
+
+_INK = """async ([png, colour, near]) => {
+    const image = new Image();
+    image.src = `data:image/png;base64,${png}`;
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const context = canvas.getContext("2d");
+    context.drawImage(image, 0, 0);
+    const { data } = context.getImageData(0, 0, image.width, image.height);
+    const found = [];
+    for (let i = 0; i < data.length; i += 4)
+        if (colour.every((value, channel) => Math.abs(data[i + channel] - value) <= near))
+            found.push([(i / 4) % image.width, Math.floor(i / 4 / image.width)]);
+    return found;
+}"""
+
+
+def ink(page: Page, png: bytes, colour: str, near: int = NEAR) -> set[tuple[int, int]]:
+    """Places (x, y) of a `#rrggbb` in a picture, in its pixels."""
+    wanted = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+    return {(x, y) for x, y in page.evaluate(_INK, [base64.b64encode(png).decode(), wanted, near])}
+
+
+def around(places: set[tuple[int, int]], x: float, y: float, reach: float) -> int:
+    """How many of them lie within `reach` of a point."""
+    return sum(abs(at - x) <= reach and abs(level - y) <= reach for at, level in places)
