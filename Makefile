@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 STATIC := src/planetwire/web/static/index.html
 FRONTEND_FILES := $(shell find frontend/src frontend/public -type f 2>/dev/null) $(wildcard frontend/*.json frontend/*.ts frontend/*.html)
+# More processes than cores, since most tests wait for others most of the time; who shares what is made once, in one.
+SPREAD := --dist loadgroup
 .DEFAULT_GOAL := help
 .PHONY: help setup demo dev test test-long quick business faults check fmt lint types arch house frontend-check unit pytest e2e bench bench-peers wheel lock schema new-layer clean
 
@@ -71,11 +73,11 @@ frontend-check: frontend/node_modules/.installed ## Biome, tsc, vitest
 	cd frontend && npm run --silent lint && npm run --silent typecheck && npm run --silent test
 
 unit: $(VENV)/.installed ## Only the tests that need no server
-	$(BIN)/python -m pytest -q tests/unit
+	$(BIN)/python -m pytest -q -n 2 tests/unit
 
 pytest: setup ## Every Python test, browser tests included
-	$(BIN)/python -m pytest -q -m "not browser" -n $${PLANETWIRE_TEST_WORKERS:-2}
-	$(BIN)/python -m pytest -q -m browser
+	$(BIN)/python -m pytest -q -m "not browser" $(SPREAD) -n $${PLANETWIRE_TEST_WORKERS:-4}
+	$(BIN)/python -m pytest -q -m browser $(SPREAD) -n $${PLANETWIRE_TEST_BROWSERS:-2}
 
 e2e: setup ## Only the browser tests
 	$(BIN)/python -m pytest -q -m browser
