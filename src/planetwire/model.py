@@ -144,11 +144,23 @@ class NextRun:
     next_run_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class ClaimedJob(NamedTuple):
+    """What a worker is told of a job that it claimed: nothing that its claim decides, and no more than it needs."""
+
+    id: int
+    task_type: TaskType
+    source: str | None
+    priority: int
+    payload: Json
+    records_processed: int
+    attempts: int
+    max_attempts: int
+
+
+class Lease(NamedTuple):
     """The time-limited right to run one job; `seq` is the fencing token checked by every batch."""
 
-    job: Job
+    job: ClaimedJob
     worker_id: str
     seq: int
 

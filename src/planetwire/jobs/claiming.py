@@ -26,8 +26,8 @@ class Claiming:
         self._most = MOST
         self._asked = 0
 
-    async def next(self, free: int) -> Sequence[Lease]:
-        """Leases for at most `free` jobs. Raises BackendError.
+    async def next(self, free: int, running: int = 0) -> Sequence[Lease]:
+        """Leases for at most `free` jobs; the caller has `running` others. Raises BackendError.
 
         When the caller is cancelled, a claim that may be committed already is waited for and given back.
         """
@@ -39,7 +39,7 @@ class Claiming:
         except asyncio.CancelledError:
             await self._give_back_of(claim)
             raise
-        self._learn(len(leases))
+        self._learn(len(leases), running)
         if len(leases) >= LEAST:
             self._under_way = self._ask(free - len(leases))
         return leases
@@ -50,11 +50,12 @@ class Claiming:
         self._asked = min(free, self._most)
         return asyncio.create_task(self._queue.claim(self._worker_id, self._task_types, self._asked))
 
-    def _learn(self, got: int) -> None:
-        """A claim that finds less than asked took every source that was free: the next takes half, so that the ends
-        of one half are written while the other is claimed. Else claims and ends would wait for each other in turn.
+    def _learn(self, got: int, running: int) -> None:
+        """A claim that finds less than asked took every source that was free: the next takes half of all that are in
+        hand, so that the ends of one half are written while the other is claimed. Else claims and ends would wait for
+        each other in turn.
         """
-        self._most = min(2 * self._most, MOST) if got >= self._asked else max(LEAST, got // 2)
+        self._most = min(2 * self._most, MOST) if got >= self._asked else max(LEAST, (running + got) // 2)
 
     async def give_back(self, leases: Sequence[Lease]) -> None:
         """Queue them again; raises BackendError."""
