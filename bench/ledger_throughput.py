@@ -1,7 +1,7 @@
 """Draining jobs that do nothing in one process, against three neighbours and the raw limit in the same cluster.
 
 The raw limit: one statement a turn ends a hundred jobs and claims the next, on a bare table with one partial index;
-one task a job, its payload decoded.
+one task a job, its payload decoded. The server was run in before, so that nobody waits for new files of its log.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 
 import asyncpg
 import uvloop
-from _ledger import cluster, database, drain, ledger, pool_on, queue_collects, queue_refreshes, scaled
+from _ledger import cluster, database, drain, ledger, pool_on, queue_collects, queue_refreshes, run_in, scaled
 from _peers import ask
 from _running import line
 
@@ -101,6 +101,7 @@ def measure(made: EmbeddedPostgres) -> list[bool]:
     """In turns, so that whatever else the machine does meets all of them."""
     dsns = {name: asyncio.run(database(made, name)) for name in ("bare", "graphile", "pgqueuer", "procrastinate")}
     dsns["ours"] = asyncio.run(ledger(made, "ours"))
+    asyncio.run(run_in(made))
     met = []
     for sources, turns in ((0, 3), (FEW, 3), (MANY, 1)):
         found: dict[str, list[float]] = {name: [] for name in dsns}
