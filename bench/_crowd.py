@@ -28,6 +28,7 @@ RUNWAYS = ("17L/35R", "17R/35L", "16L/34R", "16R/34L")
 PUSHER = "amsc_awos"
 PER_READER = 9  # cities, as on a page of nine charts
 PUSHED = 30  # cities that send a reading each minute
+LARGEST = "satellites"
 CODINGS = "gzip, deflate, br, zstd"
 WITHIN_S = 60.0
 
@@ -201,6 +202,18 @@ class Crowd:
                     self.wrong[f"push: {answer.status_code} {answer.text[:60]}"] += 1
                 self.done["readings pushed"] += 1
                 number += 1
+
+    async def refresh(self, token: str) -> None:
+        """Somebody asks for the largest layer anew each minute, and so every map client does."""
+        headers = {"Authorization": f"Bearer {token}"}
+        job = {"task_type": "earth_refresh", "payload": {"layer": LARGEST}}
+        async with httpx.AsyncClient(base_url=self.url, headers=headers, trust_env=False, timeout=30) as client:
+            while True:
+                answer = await client.post("/api/v1/jobs", json=job)
+                if answer.status_code != 202:
+                    self.wrong[f"refresh: {answer.status_code} {answer.text[:60]}"] += 1
+                self.done["refreshes"] += 1
+                await asyncio.sleep(60)
 
     def sent_at(self, frame: Json) -> float:
         """When a reading was pushed by us, or accepted from elsewhere."""

@@ -17,7 +17,7 @@ from planetwire.postgres import Pool
 
 
 class _Watched:
-    """The queue; a claim beyond `allowed` waits for `go_on` after it was committed, the first then fails with `error`."""
+    """The queue; claims beyond `allowed` wait for `go_on` after their commit, and the first fails then with `error`."""
 
     def __init__(self, queue: PostgresJobQueue, allowed: int = 100) -> None:
         self._queue = queue
