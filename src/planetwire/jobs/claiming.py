@@ -13,7 +13,7 @@ from planetwire.model import Lease
 from planetwire.ports import JobQueue, JobUpkeep
 
 MOST = 250  # leases of one claim, so that some jobs run and end while the next are claimed
-AHEAD = 2  # claims under way while plenty waits: one is at the disk while the other is worked at
+AHEAD = 2  # claims under way while so many are there for each: one is at the disk while the other is worked at
 LEAST = 16  # where a claim brings fewer there is little to win from another beside it
 
 
@@ -40,8 +40,12 @@ class Claiming:
         """
         if not self._under_way:
             self._ask(free, 1)
-        if not self._under_way:
-            return []
+        leases: Sequence[Lease] = []
+        while self._under_way and not leases:  # who gets none waits, and must not while another brings some
+            leases = await self._answer(free, running)
+        return leases
+
+    async def _answer(self, free: int, running: int) -> Sequence[Lease]:
         claim = self._under_way.popleft()
         try:
             leases = await asyncio.shield(claim.task)
@@ -51,10 +55,9 @@ class Claiming:
         except BackendError:
             await self.aclose()  # the caller will wait a while, and leases that are not started are renewed by nobody
             raise
-        plenty = len(leases) >= claim.asked
-        self._learn(len(leases), running, plenty=plenty)
+        self._learn(len(leases), running, plenty=len(leases) >= claim.asked)
         if len(leases) >= LEAST:
-            self._ask(free - len(leases), AHEAD if plenty else 1)
+            self._ask(free - len(leases), AHEAD if len(leases) >= MOST else 1)
         return leases
 
     def _ask(self, free: int, claims: int) -> None:
