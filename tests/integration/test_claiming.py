@@ -24,12 +24,20 @@ class _Watched:
 
     def __init__(self, queue: PostgresJobQueue, allowed: int = 100, empty: int = 0) -> None:
         self._empty = empty
+        self._waiting = 0
         self._queue = queue
         self._allowed = allowed
         self.asked: list[int] = []
         self.committed = asyncio.Event()
         self.go_on = asyncio.Event()
         self.error: BackendError | None = None
+
+    async def until(self, claims: int) -> None:
+        """So many wait."""
+        async with asyncio.timeout(10):
+            while self._waiting < claims:
+                self.committed.clear()
+                await self.committed.wait()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._queue, name)
@@ -41,6 +49,7 @@ class _Watched:
             return []
         leases = await self._queue.claim(worker_id, task_types, limit)
         if number > self._allowed:
+            self._waiting += 1
             self.committed.set()
             await self.go_on.wait()
             if self.error is not None and number == self._allowed + 1:
@@ -142,7 +151,7 @@ async def test_what_the_claims_beside_a_failed_one_bring_is_given_back(pg_pool: 
     claiming = _claiming(watched)
     assert len(await claiming.next(5 * LEAST)) == LEAST
     failing = asyncio.create_task(claiming.next(4 * LEAST))  # type: ignore[arg-type]
-    await asyncio.wait_for(watched.committed.wait(), 10)
+    await watched.until(2)
     watched.go_on.set()
     with pytest.raises(BackendError):
         await failing
@@ -177,7 +186,7 @@ async def test_claims_under_way_are_given_back(how: str, pg_pool: Pool) -> None:
     watched = _Watched(queue_on(pg_pool), allowed=1)
     claiming = _claiming(watched)
     assert len(await claiming.next(4 * LEAST)) == LEAST
-    await asyncio.wait_for(watched.committed.wait(), 10)
+    await watched.until(2)
     ending = asyncio.create_task(claiming.aclose() if how == "closed" else claiming.next(LEAST))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     if how == "cancelled":
