@@ -88,11 +88,12 @@ faults: setup ## Plant every fault of scripts/faults in a copy; about an hour, w
 bench: setup bench-peers ## Every benchmark; fails at the end if a goal was missed
 	@failed=0; for script in bench/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || failed=1; done; exit $$failed
 
-bench-peers: .venv-bench/.installed ## The neighbours that the ledger is measured against, into .venv-bench
+bench-peers: .venv-bench/.installed ## The neighbours that the ledger is measured against, into .venv-bench and bench/peers
 
-.venv-bench/.installed: requirements/bench.lock
+.venv-bench/.installed: requirements/bench.lock bench/peers/package-lock.json
 	@test -x .venv-bench/bin/python || $(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/bench.lock
+	npm ci --silent --no-audit --no-fund --prefix bench/peers
 	@touch $@
 
 wheel: setup ## Build dist/*.whl with the front end inside
@@ -110,4 +111,4 @@ new-layer: ## Write the files of a layer: NAME=volcanoes SOURCE=usgs_volcanoes [
 	@$(PYTHON) scripts/new_layer.py "$(NAME)" "$(SOURCE)" $(if $(KIND),--kind "$(KIND)")
 
 clean: ## Remove what was built
-	rm -rf $(VENV) .venv-bench frontend/node_modules src/planetwire/web/static dist
+	rm -rf $(VENV) .venv-bench bench/peers/node_modules frontend/node_modules src/planetwire/web/static dist

@@ -26,6 +26,7 @@ from planetwire.settle import settle
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 ALL_TYPES = tuple(kind.value for kind in TaskType)
+BALLAST = 600_000  # rows, for 640 MB of the log
 CONNECTIONS = 10  # of the worker's pool: its batches and ends share them, whatever the number of jobs
 
 configure_logging("console", "warning")
@@ -57,6 +58,17 @@ async def database(made: EmbeddedPostgres, name: str, settings: Mapping[str, str
     await owner.execute("alter schema public owner to planetwire")
     await owner.close()
     return urlunsplit(urlsplit(made.dsn)._replace(path=f"/{name}"))
+
+
+async def run_in(made: EmbeddedPostgres) -> None:
+    """A server that runs for a while has files for its log to use again; a new one makes each, 16 MB of zeros and a
+    flush, while it is asked to write. Whoever is measured first would pay for all.
+    """
+    admin = await connect(dsn_of(made.socket_dir, "postgres", "postgres"), application="bench")
+    fill = f"create table ballast as select repeat('x', 1000) from generate_series(1, {scaled(BALLAST)})"
+    for statement in (fill, "checkpoint", "drop table ballast", "checkpoint"):
+        await admin.execute(statement, timeout=120)
+    await admin.close()
 
 
 async def ledger(made: EmbeddedPostgres, name: str, settings: Mapping[str, str | int] | None = None) -> str:

@@ -11,15 +11,17 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 PYTHON = HERE.parent / ".venv-bench" / "bin" / "python"
 PEERS = ("procrastinate", "pgqueuer")
+IN_NODE = "graphile"
 TIMEOUT_S = 150
 
 
 def ask(peer: str, what: str, dsn: str, **numbers: int) -> Any:
-    """What `_peer_<peer>.py` answers: JSON on its last line."""
-    if not PYTHON.exists():
+    """What `_peer_<peer>.py`, or `peers/<peer>.mjs`, answers: JSON on its last line."""
+    if not PYTHON.exists() or not (HERE / "peers" / "node_modules").exists():
         sys.exit("the peers are not installed: make bench-peers")
+    program = ("node", HERE / "peers" / f"{peer}.mjs") if peer == IN_NODE else (PYTHON, HERE / f"_peer_{peer}.py")
     done = subprocess.run(
-        [PYTHON, HERE / f"_peer_{peer}.py", what, dsn, json.dumps(numbers)],
+        [*program, what, dsn, json.dumps(numbers)],
         stdout=subprocess.PIPE,
         timeout=TIMEOUT_S,
         check=True,

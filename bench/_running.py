@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import statistics
 import sys
@@ -14,6 +15,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from fix_installation import NO_FEEDS as NO_FEEDS
 from fix_installation import Installation
+from missing import PATH
+
+SMALL = bool(os.environ.get("PLANETWIRE_BENCH_SMALL"))  # a tenth, to try a script
 
 
 @contextmanager
@@ -27,6 +31,12 @@ def running(*command: str, **environment: str) -> Iterator[Installation]:
     finally:
         made.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def browser_program() -> str | None:
+    """Where Chromium is."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return next(filter(None, (shutil.which(name, path=PATH) for name in names)), None)
 
 
 def milliseconds(samples_s: Sequence[float]) -> str:

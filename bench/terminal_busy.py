@@ -15,10 +15,10 @@ from itertools import count
 from typing import Any
 
 import httpx
-from _running import NO_FEEDS, line, running
+from _running import NO_FEEDS, browser_program, line, running
 from playwright.sync_api import CDPSession, Page, sync_playwright
 
-from fix_browser import FLAGS, chromium
+from fix_browser import FLAGS
 
 CITIES = ("shanghai", "tokyo", "london", "new york", "hong kong", "singapore", "paris", "seoul", "los angeles")
 RUNWAYS = ("17L/35R", "16R/34L")
@@ -108,7 +108,7 @@ def main() -> None:
         headers = {"Authorization": f"Bearer {made.token('ingest')}"}
         sender = Sender(httpx.Client(base_url=made.url, headers=headers, trust_env=False), int(time.time()) - 900)
         sender.fill()
-        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS, headless=True)
+        browser = playwright.chromium.launch(executable_path=browser_program(), args=FLAGS, headless=True)
         page = browser.new_page(viewport={"width": 1400, "height": 900}, timezone_id="UTC")
         met = watch(page, made.url, sender)
         browser.close()

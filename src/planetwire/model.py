@@ -10,31 +10,13 @@ from enum import StrEnum
 from typing import Any, NamedTuple, TypeAlias
 
 from planetwire.errors import InputError
+from planetwire.people import Actor as Actor
+from planetwire.people import Role as Role
 
 Json = dict[str, Any]
 
 EPOCH_PATTERN = r"[a-z0-9]{12}"
 _CURSOR = re.compile(rf"(?:(?P<epoch>{EPOCH_PATTERN})-)?(?P<revision>\d{{1,18}})")
-
-
-# --- people -----------------------------------------------------------------------------------------
-
-
-class Role(StrEnum):
-    """What somebody may do, each the lesser ones' too: look; run and stop jobs, set sources; everything."""
-
-    VIEWER = "viewer"
-    OPERATOR = "operator"
-    ADMIN = "admin"
-
-
-@dataclass(frozen=True, slots=True)
-class Actor:
-    """Who asks, as the audit log names them: a token or a person, what they may do, and from which address."""
-
-    who: str
-    role: Role
-    address: str
 
 
 # --- jobs -------------------------------------------------------------------------------------------
@@ -144,11 +126,23 @@ class NextRun:
     next_run_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Lease:
+class ClaimedJob(NamedTuple):
+    """What a worker is told of a job that it claimed: nothing that its claim decides, and no more than it needs."""
+
+    id: int
+    task_type: TaskType
+    source: str | None
+    priority: int
+    payload: Json
+    records_processed: int
+    attempts: int
+    max_attempts: int
+
+
+class Lease(NamedTuple):
     """The time-limited right to run one job; `seq` is the fencing token checked by every batch."""
 
-    job: Job
+    job: ClaimedJob
     worker_id: str
     seq: int
 

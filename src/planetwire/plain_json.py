@@ -19,14 +19,14 @@ MAX_WHOLE = 2**63 - 1
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def loads(raw: bytes | memoryview) -> Any:
+def loads(raw: bytes | memoryview | str) -> Any:
     """The value of a JSON text; numbers that no float can hold are None, and so is a text that cannot be read."""
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
         pass
     try:
-        text = bytes(raw).decode("utf-8", "replace")
+        text = raw if isinstance(raw, str) else bytes(raw).decode("utf-8", "replace")
         return json.loads(text, parse_float=_finite, parse_int=_whole, parse_constant=lambda token: None)
     except (ValueError, RecursionError):
         return None

@@ -17,9 +17,14 @@ from planetwire.postgres import Pool
 
 
 class _Watched:
-    """The queue; a claim beyond `allowed` waits for `go_on` after it was committed, and fails there with `error`."""
+    """The queue; claims beyond `allowed` wait for `go_on` after their commit, and the first fails then with `error`.
 
-    def __init__(self, queue: PostgresJobQueue, allowed: int = 100) -> None:
+    The claim with the number `empty` finds nothing.
+    """
+
+    def __init__(self, queue: PostgresJobQueue, allowed: int = 100, empty: int = 0) -> None:
+        self._empty = empty
+        self._waiting = 0
         self._queue = queue
         self._allowed = allowed
         self.asked: list[int] = []
@@ -27,16 +32,27 @@ class _Watched:
         self.go_on = asyncio.Event()
         self.error: BackendError | None = None
 
+    async def until(self, claims: int) -> None:
+        """So many wait."""
+        async with asyncio.timeout(10):
+            while self._waiting < claims:
+                self.committed.clear()
+                await self.committed.wait()
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self._queue, name)
 
     async def claim(self, worker_id: str, task_types: Sequence[str], limit: int) -> Sequence[Lease]:
         self.asked.append(limit)
+        number = len(self.asked)
+        if number == self._empty:
+            return []
         leases = await self._queue.claim(worker_id, task_types, limit)
-        if len(self.asked) > self._allowed:
+        if number > self._allowed:
+            self._waiting += 1
             self.committed.set()
             await self.go_on.wait()
-            if self.error is not None:
+            if self.error is not None and number == self._allowed + 1:
                 raise self.error
         return leases
 
@@ -83,6 +99,77 @@ async def test_the_next_claim_is_under_way_when_the_leases_of_a_large_one_are_ha
     assert len(watched.asked) == 2 and watched.asked[1] <= 2 * LEAST
 
 
+@pytest.fixture
+def _small_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planetwire.jobs.claiming.MOST", LEAST)
+
+
+@pytest.mark.usefixtures("_small_claims")
+async def test_where_plenty_waits_two_claims_are_under_way_and_never_for_more_than_there_is_room(pg_pool: Pool) -> None:
+    await _sources(pg_pool, 8 * LEAST)
+    watched = _Watched(queue_on(pg_pool), allowed=1)
+    claiming = _claiming(watched)
+    assert len(await claiming.next(3 * LEAST - 1)) == LEAST
+    await asyncio.sleep(0)
+    assert watched.asked == [LEAST, LEAST, LEAST - 1]
+    watched.go_on.set()
+    assert len(await claiming.next(2 * LEAST - 1)) == LEAST
+    await asyncio.sleep(0)
+    assert watched.asked == [LEAST, LEAST, LEAST - 1]  # the room is taken by the one that is under way
+    await claiming.aclose()
+    assert await _claimed(pg_pool) == 2 * LEAST
+
+
+@pytest.mark.usefixtures("_small_claims")
+async def test_a_claim_that_finds_nothing_hides_none_that_is_under_way(pg_pool: Pool) -> None:
+    """Whoever is told of no leases waits for a ring, and nothing rings for leases that nobody started."""
+    await _sources(pg_pool, 3 * LEAST)
+    watched = _Watched(queue_on(pg_pool), empty=2)
+    claiming = _claiming(watched)
+    assert len(await claiming.next(3 * LEAST)) == LEAST
+    assert len(await claiming.next(2 * LEAST)) == LEAST
+    await claiming.aclose()
+
+
+async def test_a_claim_that_was_not_of_full_size_has_one_behind_it(pg_pool: Pool) -> None:
+    """Of few sources two claims at once would only take from each other."""
+    await _sources(pg_pool, 8 * LEAST)
+    watched = _Watched(queue_on(pg_pool))
+    claiming = _claiming(watched)
+    claiming._most = LEAST
+    assert len(await claiming.next(8 * LEAST)) == LEAST
+    await asyncio.sleep(0)
+    assert watched.asked == [LEAST, 2 * LEAST]
+    await claiming.aclose()
+
+
+@pytest.mark.usefixtures("_small_claims")
+async def test_what_the_claims_beside_a_failed_one_bring_is_given_back(pg_pool: Pool) -> None:
+    await _sources(pg_pool, 6 * LEAST)
+    watched = _Watched(queue_on(pg_pool), allowed=1)
+    watched.error = BackendError("the answer was lost")
+    claiming = _claiming(watched)
+    assert len(await claiming.next(5 * LEAST)) == LEAST
+    failing = asyncio.create_task(claiming.next(4 * LEAST))  # type: ignore[arg-type]
+    await watched.until(2)
+    watched.go_on.set()
+    with pytest.raises(BackendError):
+        await failing
+    assert watched.asked == [LEAST, LEAST, LEAST]
+    assert await _claimed(pg_pool) == 2 * LEAST  # the first, and those whose answer was lost
+
+
+async def test_a_claim_that_took_all_that_was_free_has_one_behind_it(pg_pool: Pool) -> None:
+    await _sources(pg_pool, 2 * LEAST)
+    watched = _Watched(queue_on(pg_pool), allowed=1)
+    claiming = _claiming(watched)
+    assert len(await claiming.next(100)) == 2 * LEAST
+    await asyncio.wait_for(watched.committed.wait(), 10)
+    assert watched.asked == [100, LEAST]
+    watched.go_on.set()
+    await claiming.aclose()
+
+
 async def test_a_small_claim_is_followed_by_none(pg_pool: Pool) -> None:
     """Workers that have little to do cost the server no empty claims beside their own."""
     await _sources(pg_pool, LEAST - 1)
@@ -92,15 +179,14 @@ async def test_a_small_claim_is_followed_by_none(pg_pool: Pool) -> None:
     assert watched.asked == [100]
 
 
+@pytest.mark.usefixtures("_small_claims")
 @pytest.mark.parametrize("how", ["closed", "cancelled"])
-async def test_a_claim_under_way_is_given_back(how: str, pg_pool: Pool) -> None:
-    await _sources(pg_pool, 2 * LEAST)
+async def test_claims_under_way_are_given_back(how: str, pg_pool: Pool) -> None:
+    await _sources(pg_pool, 4 * LEAST)
     watched = _Watched(queue_on(pg_pool), allowed=1)
     claiming = _claiming(watched)
-    claiming._most = LEAST
-    assert len(await claiming.next(3 * LEAST)) == LEAST
-    await asyncio.wait_for(watched.committed.wait(), 60)
-    assert await _claimed(pg_pool) == 2 * LEAST
+    assert len(await claiming.next(4 * LEAST)) == LEAST
+    await watched.until(2)
     ending = asyncio.create_task(claiming.aclose() if how == "closed" else claiming.next(LEAST))  # type: ignore[arg-type]
     await asyncio.sleep(0)
     if how == "cancelled":
@@ -108,6 +194,8 @@ async def test_a_claim_under_way_is_given_back(how: str, pg_pool: Pool) -> None:
     watched.go_on.set()
     await asyncio.wait({ending}, timeout=10)
     assert ending.done() and ending.cancelled() == (how == "cancelled")
+    if how == "cancelled":
+        await claiming.aclose()
     assert await _claimed(pg_pool) == LEAST
 
 

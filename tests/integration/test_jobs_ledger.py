@@ -20,9 +20,10 @@ async def test_a_plain_insert_is_a_job_that_can_be_claimed_at_once(pg_pool: Pool
     await pg_pool.execute("insert into collection_tasks (task_type, source) values ('clear_data', 'alpha')")
     lease = await claim_one(queue_on(pg_pool))
     assert (lease.job.task_type, lease.job.source, lease.job.priority) == (TaskType.CLEAR_DATA, "alpha", 100)
-    assert lease.job.payload == {}
+    assert lease.job.payload == {} and lease.job.records_processed == 0
     assert (lease.job.attempts, lease.job.max_attempts, lease.seq) == (1, 3, 1)
-    assert lease.job.started_at is not None and lease.job.lease_until is not None
+    row = await row_of(pg_pool, lease.job.id)
+    assert row["started_at"] is not None and row["lease_until"] is not None
 
 
 @pytest.mark.parametrize(

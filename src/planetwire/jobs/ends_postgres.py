@@ -14,6 +14,7 @@ from planetwire.sql import queries_beside
 Q = queries_beside(__file__)
 
 MOST = 500  # ends in one statement; more would only hold row locks for longer
+_ORDER = attrgetter("task_id", "seq")
 RETRY_MAX_S = 300.0
 # Trying again cannot help: the request or the credentials are wrong, not the moment.
 HOPELESS = frozenset({"auth_refused", "not_found", "unknown_source", "unknown_layer", "bad_request"})
@@ -70,17 +71,21 @@ class EndWriter:
             else:
                 for end, done in batch:
                     if not done.done():
-                        done.set_result((end.task_id, end.seq) in written)
+                        done.set_result(written is None or (end.task_id, end.seq) in written)
 
-    async def _store(self, ends: Sequence[End]) -> set[tuple[int, int]]:
+    async def _store(self, ends: Sequence[End]) -> set[tuple[int, int]] | None:
+        """Which were written; None: all, as usual, and nobody needs to compare."""
         # By id: heartbeats lock rows in the same order, so nobody waits in a circle. An older lease of a job is lost.
-        newest = {end.task_id: end for end in sorted(ends, key=attrgetter("task_id", "seq"))}.values()
+        newest = {end.task_id: end for end in sorted(ends, key=_ORDER)}.values()
         plain = [end for end in newest if end.plain]
         told = [end for end in newest if not end.plain]
         written: set[tuple[int, int]] = set()
         async with translated():
             if plain:
-                written.update(await self._pool.fetch(Q.complete, *_keys(plain)))
+                rows = await self._pool.fetch(Q.complete, *_keys(plain))
+                if len(rows) == len(ends):
+                    return None
+                written.update(rows)
             if told:
                 written.update(await self._pool.fetch(Q.finish, *_columns(told), self._retry_s, RETRY_MAX_S))
             lost = [end for end in ends if (end.task_id, end.seq) not in written]

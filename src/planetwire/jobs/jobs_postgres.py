@@ -9,14 +9,13 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from operator import attrgetter
 from typing import Any
 
 import asyncpg
 
 from planetwire.errors import LeaseLost, NotFound, StateError
 from planetwire.jobs.ends_postgres import End, EndWriter
-from planetwire.jobs.row import job_of
+from planetwire.jobs.row import job_of, lease_of
 from planetwire.log import get_logger
 from planetwire.model import Job, JobRequest, JobStatus, Lease, TaskType
 from planetwire.postgres import COMMAND_TIMEOUT_S, Connection, Pool, translated
@@ -41,7 +40,6 @@ SWEPT_SOURCES = 1_000  # looked at by one sweep
 PRUNED_ROWS = 1_000  # deleted by one prune
 TAKEN_ROWS = 1_000  # taken back from the dead in one transaction
 SAMPLE_MAX = 200
-_PLACE = attrgetter("priority", "id")
 STOP_FORCED = "did not stop when asked; committed batches are kept"
 
 
@@ -143,8 +141,7 @@ class PostgresJobQueue:
                 continue
             if time.monotonic() - started > SLOW_CLAIM_S and started >= self._floor_until:
                 await self._find_floor()
-            jobs = sorted(map(job_of, rows), key=_PLACE)
-            return [Lease(job, worker_id, job.lease_seq) for job in jobs]
+            return sorted([lease_of(row, worker_id) for row in rows], key=_place)
         return []
 
     async def _find_floor(self) -> None:
@@ -280,6 +277,10 @@ class PostgresJobQueue:
         """See the port. At most 1,000."""
         async with translated():
             return int((await self._pool.execute(Q.prune, self._settings.keep_days * 86_400, PRUNED_ROWS)).split()[-1])
+
+
+def _place(lease: Lease) -> tuple[int, int]:
+    return lease.job.priority, lease.job.id
 
 
 def _told(rows: Sequence[Mapping[str, Any]]) -> int:

@@ -42,7 +42,9 @@ values ($1, $2, $3, $4, $5)
 returning *
 
 -- name: claim
-select * from planet_claim_jobs($1, $2, $3, $4, make_interval(secs => $5), $6, $7, $8)
+-- Few columns, and the payload as text: to read whole rows took the worker as long as everything else it does for a job.
+select id, task_type, source, priority, payload::text as payload, records_processed, attempts, max_attempts, lease_seq
+from planet_claim_jobs($1, $2, $3, $4, make_interval(secs => $5), $6, $7, $8)
 
 -- name: park
 select planet_park_jobs($1, $2)

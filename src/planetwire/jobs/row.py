@@ -1,4 +1,4 @@
-"""A ledger row as the value that crosses boundaries."""
+"""Ledger rows as the values that cross boundaries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from operator import itemgetter
 from typing import Any
 
-from planetwire.model import Job, JobStatus, TaskType
+from planetwire import plain_json
+from planetwire.model import ClaimedJob, Job, JobStatus, Lease, TaskType
 
 _values = itemgetter(*Job._fields)
 _TYPE, _STATUS = Job._fields.index("task_type"), Job._fields.index("status")
@@ -20,3 +21,10 @@ def job_of(row: Mapping[str, Any]) -> Job:
     values[_TYPE] = _TYPES[values[_TYPE]]
     values[_STATUS] = _STATUSES[values[_STATUS]]
     return Job._make(values)
+
+
+def lease_of(row: Mapping[str, Any], worker_id: str) -> Lease:
+    """What a claim answers."""
+    number, task_type, source, priority, payload, records, attempts, most, seq = row.values()
+    job = ClaimedJob(number, _TYPES[task_type], source, priority, plain_json.loads(payload), records, attempts, most)
+    return Lease(job, worker_id, seq)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from planetwire.errors import FeedError, LeaseLost, PlanetwireError
 from planetwire.log import get_logger
@@ -21,8 +20,7 @@ STOPPED = "stopped; committed batches are kept"
 DEADLINE = ("deadline_exceeded", "the job ran longer than its type may")
 
 
-@dataclass(slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What is to be written about the job. `status` None: nothing; it is given back when `release` is set."""
 
     status: JobStatus | None
@@ -39,14 +37,19 @@ class Running:
     `ends_at`: its deadline by the worker's monotonic clock.
     """
 
-    __slots__ = ("_phase", "_reason", "ends_at", "lease", "task")
+    __slots__ = ("_ended", "_phase", "_reason", "ends_at", "lease", "task")
 
-    def __init__(self, lease: Lease, ends_at: float) -> None:
+    def __init__(self, lease: Lease, ends_at: float, ended: Callable[[Running], None]) -> None:
+        self._ended = ended
         self.lease = lease
         self.ends_at = ends_at
         self.task: asyncio.Task[None] | None = None
         self._phase: Phase = "new"
         self._reason: Reason | None = None
+
+    def gone(self, task: object) -> None:
+        """The coroutine has ended, however it did."""
+        self._ended(self)
 
     def end(self, reason: Reason) -> None:
         """Make the handler stop. The first reason stays; idempotent."""

@@ -12,7 +12,7 @@ from planetwire.errors import BackendError, FeedError, LeaseLost, NotFound, Plan
 from planetwire.failpoint import failpoint
 from planetwire.jobs.telling import Tell, silent
 from planetwire.log import get_logger
-from planetwire.model import Batch, Job, Lease, Written
+from planetwire.model import Batch, ClaimedJob, Lease, Written
 from planetwire.ports import Clock, Collector, FactStore, JobQueue, SourceStore
 
 log = get_logger()
@@ -21,7 +21,7 @@ REASONS_TOLD = 5
 BATCH_TRIES = 3  # a batch that met a deadlock with somebody's own SQL
 
 
-def _last_try(job: Job) -> bool:
+def _last_try(job: ClaimedJob) -> bool:
     """Whether the ledger lets the job be when it fails now; before that it is tried again by itself."""
     return job.attempts >= job.max_attempts
 
@@ -75,7 +75,7 @@ class CollectTask:
         await self.sources.report(source, rejects=rejects, error=fault, answered=asked, soon=False if asked else None)
         return None
 
-    async def _report_failure(self, job: Job, rejects: int, error: Exception) -> None:
+    async def _report_failure(self, job: ClaimedJob, rejects: int, error: Exception) -> None:
         """Whatever ended the run stands with its source, so that the diagnostic sees it; with a database that is away
         it stands in the job alone.
         """

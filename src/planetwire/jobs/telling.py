@@ -13,7 +13,7 @@ from typing import TypeAlias
 from planetwire.jobs.ends_postgres import HOPELESS
 from planetwire.jobs.running import Outcome
 from planetwire.log import get_logger
-from planetwire.model import Job, JobLine
+from planetwire.model import ClaimedJob, JobLine
 from planetwire.ports import Clock, JobLog
 
 log = get_logger()
@@ -44,7 +44,7 @@ def line_text(text: str) -> str:
     return shown if len(shown) <= LINE_MAX else shown[: LINE_MAX - 1] + "…"
 
 
-def end_line(job: Job, status: str, outcome: Outcome) -> tuple[str, str]:
+def end_line(job: ClaimedJob, status: str, outcome: Outcome) -> tuple[str, str]:
     """Event and text of the last line of a run."""
     if outcome.error is not None:
         code, text = outcome.error

@@ -7,6 +7,7 @@ stop cannot commit, because every batch checks its lease.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -19,7 +20,7 @@ from planetwire.jobs.pulse import Pulse, until_silent
 from planetwire.jobs.running import Handler, Outcome, Running
 from planetwire.jobs.telling import Tell, end_line, silent
 from planetwire.log import get_logger
-from planetwire.model import JobStatus, Lease, TaskType
+from planetwire.model import ClaimedJob, JobStatus, Lease, TaskType
 from planetwire.ports import Clock, JobQueue, JobUpkeep, Wakeup
 from planetwire.settings import JobSettings
 
@@ -62,7 +63,10 @@ class Worker:
         self._wakeup = wakeup
         self._settings = settings
         self._clock = clock
-        self._log = log.bind()  # a logger that is bound already costs a third
+        self._log = (
+            log.bind()
+        )  # a logger that is bound already costs a third, and one that writes nothing is not called
+        self._logs = self._log.is_enabled_for(logging.INFO)
         self._deadlines = {kind: settings.deadline_s(kind) for kind in handlers}
         self._open_heart = heart
         self._tell = tell
@@ -157,7 +161,7 @@ class Worker:
         free = self._settings.concurrency - len(self._running)
         if free <= 0 or self._stopping:
             return False
-        leases = await self._claiming.next(free)
+        leases = await self._claiming.next(free, len(self._running))
         if self._stopping:
             await self._claiming.give_back(leases)
             return False
@@ -178,9 +182,9 @@ class Worker:
 
     def _start(self, lease: Lease) -> None:
         ends_at = self._clock.monotonic() + self._deadlines[lease.job.task_type]
-        entry = self._running[lease.job.id] = Running(lease, ends_at)
-        entry.task = asyncio.create_task(self._work(entry))
-        entry.task.add_done_callback(lambda _: self._ended(entry))
+        entry = self._running[lease.job.id] = Running(lease, ends_at, self._ended)
+        entry.task = asyncio.get_running_loop().create_task(self._work(entry))
+        entry.task.add_done_callback(entry.gone)
 
     def _ended(self, entry: Running) -> None:
         self._running.pop(entry.lease.job.id, None)
@@ -190,13 +194,14 @@ class Worker:
 
     async def _work(self, entry: Running) -> None:
         job = entry.lease.job
-        facts = {"task_id": job.id, "task_type": job.task_type, "source": job.source, "attempt": job.attempts}
-        self._log.info("data_job.started", worker=self.worker_id, **facts)
+        if self._logs:
+            self._log.info("data_job.started", worker=self.worker_id, **_facts(job))
         self._tell(job.id, "started", f"attempt {job.attempts} of {job.max_attempts}, by {self.worker_id}")
         outcome = await entry.handle(self._handlers[job.task_type])
         status = await self._write_end(entry.lease, outcome)
-        code, error = outcome.error or (None, None)
-        self._log.info("data_job.completed", status=status, code=code, error=error, **facts)
+        if self._logs:
+            code, error = outcome.error or (None, None)
+            self._log.info("data_job.completed", status=status, code=code, error=error, **_facts(job))
         self._tell(job.id, *end_line(job, status, outcome))
 
     async def _write_end(self, lease: Lease, outcome: Outcome) -> str:
@@ -269,6 +274,10 @@ class Worker:
         for entry in self._running.values():
             entry.end("stop")
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _facts(job: ClaimedJob) -> dict[str, object]:
+    return {"task_id": job.id, "task_type": job.task_type, "source": job.source, "attempt": job.attempts}
 
 
 def _call(function: Callable[..., object], *arguments: object) -> None:
