@@ -123,4 +123,7 @@ def test_what_derives_is_all_in_the_files_that_a_recipe_is_of(adapter: LayerAdap
     ours = {
         node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and "planetwire" in str(node.module)
     }
-    assert ours <= {"planetwire.layers.values", "planetwire.model", "planetwire.observing"}
+    assert ours <= {f"planetwire.layers.{name}" for name in ("values", "places")} | {
+        "planetwire.model",
+        "planetwire.observing",
+    }
