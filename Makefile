@@ -75,12 +75,14 @@ frontend-check: frontend/node_modules/.installed ## Biome, tsc, vitest
 unit: $(VENV)/.installed ## Only the tests that need no server
 	$(BIN)/python -m pytest -q -n 2 tests/unit
 
-pytest: setup ## Every Python test, browser tests included
-	$(BIN)/python -m pytest -q -m "not browser" $(SPREAD) -n $${PLANETWIRE_TEST_WORKERS:-4}
-	$(BIN)/python -m pytest -q -m browser $(SPREAD) -n $${PLANETWIRE_TEST_BROWSERS:-2}
+pytest: setup ## Every Python test; those with a browser beside the others, told at the end
+	@told=$$(mktemp); trap 'rm -f $$told' EXIT; \
+	$(BIN)/python -m pytest -q -m browser $(SPREAD) -n $${PLANETWIRE_TEST_BROWSERS:-1} >$$told 2>&1 & browsers=$$!; \
+	failed=0; $(BIN)/python -m pytest -q -m "not browser" $(SPREAD) -n $${PLANETWIRE_TEST_WORKERS:-4} || failed=1; \
+	wait $$browsers || failed=1; echo "== tests with a browser"; cat $$told; exit $$failed
 
 e2e: setup ## Only the browser tests
-	$(BIN)/python -m pytest -q -m browser
+	$(BIN)/python -m pytest -q -m browser $(SPREAD) -n $${PLANETWIRE_TEST_BROWSERS:-2}
 
 faults: setup ## Plant every fault of scripts/faults in a copy; about an hour, writes docs/planted-faults.md
 	$(BIN)/python scripts/plant_faults.py

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import inherited
+import seed_cluster
 
 inherited.put_right()
 
@@ -24,6 +25,12 @@ pytest_plugins = [
     "fix_roles",
     "fix_valkey",
 ]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What all processes of the run share has one place."""
+    if seed_cluster.prepare():
+        config.add_cleanup(seed_cluster.remove)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -22,6 +22,9 @@ import asyncpg
 import httpx
 import pytest
 
+import seed_cluster
+
+PROGRAM = (sys.executable, "-m", "planetwire")
 START_TIMEOUT_S = 90.0
 STOP_TIMEOUT_S = 40.0
 # Settings under which nothing is fetched: the installation does what the test does to it, and nothing else.
@@ -49,10 +52,14 @@ class Installation:
     environment: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[str] | None = None
     login_url: str = ""
-    program: tuple[str, ...] = (sys.executable, "-m", "planetwire")
+    program: tuple[str, ...] = PROGRAM
+    from_nothing: bool = False  # a first start as it is; else with a PostgreSQL folder that is there already
 
     def start(self) -> Installation:
         """Start and wait for the printed address."""
+        if self._may_be_seeded():
+            simulated = self.command[0] == "demo" or self.environment.get("PLANETWIRE_SIMULATED") == "true"
+            seed_cluster.copy_to(self.data_dir, simulated=simulated)
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PLANETWIRE_")}
         environment |= {"PLANETWIRE_DATA_DIR": str(self.data_dir), "PLANETWIRE_PORT": "0"} | self.environment
         with (self.data_dir.parent / f"{self.data_dir.name}.log").open("ab") as log_file:
@@ -67,6 +74,11 @@ class Installation:
         self.login_url = self.process.stdout.readline().strip()
         assert self.login_url, f"did not start:\n{self.log()[-3000:]}"
         return self
+
+    def _may_be_seeded(self) -> bool:
+        own = self.program == PROGRAM and "PLANETWIRE_DATABASE_URL" not in self.environment
+        earth = "terminal" not in self.command and self.environment.get("PLANETWIRE_HALVES") != "terminal"
+        return own and earth and not self.from_nothing and not self.data_dir.exists()
 
     def log(self) -> str:
         """What it wrote to stderr."""
@@ -194,11 +206,11 @@ def _role(command: list[bytes]) -> str:
 
 
 @contextmanager
-def an_installation(*command: str, **environment: str) -> Iterator[Installation]:
+def an_installation(*command: str, from_nothing: bool = False, **environment: str) -> Iterator[Installation]:
     """Runs on a data dir of its own, for tests that share it."""
     folder = Path(tempfile.mkdtemp(prefix="pw-shared-"))
     folder.chmod(0o755)
-    made = Installation(folder / "data", command, environment)
+    made = Installation(folder / "data", command, environment, from_nothing=from_nothing)
     try:
         yield made.start()
     finally:

@@ -26,8 +26,8 @@ def run(data_dir: Path, *command: str, **environment: str) -> subprocess.Complet
 
 @pytest.fixture(scope="module")
 def whole() -> Iterator[Installation]:
-    """Both halves, without feeds."""
-    with an_installation("up", **NO_FEEDS) as made:
+    """Both halves, without feeds; its first start is a first start."""
+    with an_installation("up", from_nothing=True, **NO_FEEDS) as made:
         yield made
 
 

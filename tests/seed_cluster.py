@@ -1,0 +1,74 @@
+"""A migrated, empty PostgreSQL folder, made once a test run and copied: initdb is half of what a first start costs.
+
+One installation of each run starts from nothing all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from planetwire.supervise.embedded_postgres import EmbeddedPostgres
+from planetwire.supervise.installation import migrate
+
+PLACE = "PLANETWIRE_TEST_SEED"  # passed on to the processes that share the run
+
+
+def prepare() -> bool:
+    """Name the place, unless who started us did; whether it is ours to remove."""
+    if PLACE in os.environ:
+        return False
+    folder = Path(tempfile.mkdtemp(prefix="pw-seed-"))
+    folder.chmod(0o755)
+    os.environ[PLACE] = str(folder)
+    return True
+
+
+def remove() -> None:
+    """For whom `prepare` told so."""
+    shutil.rmtree(os.environ.pop(PLACE), ignore_errors=True)
+
+
+def copy_to(data_dir: Path, *, simulated: bool) -> None:
+    """Put the folder there, and the mark of simulated data; the first who asks makes the folder, the others wait."""
+    place = Path(os.environ[PLACE])
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "made").exists():
+            _make(place / "cluster")
+            (place / "made").touch()
+    data_dir.mkdir(mode=0o711, exist_ok=True)
+    if simulated:
+        (data_dir / "simulated").touch()
+    _copy(place / "cluster" / "postgres", data_dir / "postgres")
+
+
+def _make(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o755)
+    cluster = EmbeddedPostgres(folder, config={"fsync": "off"})
+    cluster.start()
+    try:
+        asyncio.run(migrate(cluster.dsn))
+    finally:
+        cluster.stop()
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Owners too: PostgreSQL does not run as root, its files are somebody else's."""
+
+    def with_owner(name: str, copied: str) -> str:
+        shutil.copy2(name, copied)
+        found = os.stat(name)
+        os.chown(copied, found.st_uid, found.st_gid)
+        return copied
+
+    shutil.copytree(source, target, copy_function=with_owner)
+    for folder, names, _ in os.walk(source):
+        for place in (folder, *(os.path.join(folder, name) for name in names)):
+            found = os.stat(place)
+            os.chown(target / Path(place).relative_to(source), found.st_uid, found.st_gid)
