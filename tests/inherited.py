@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 OURS = ("PLANETWIRE_", "POLYWEATHER_", "PG")
-KEPT = ("PLANETWIRE_LONG", "PLANETWIRE_TEST_")  # meant for the tests
+KEPT = ("PLANETWIRE_LONG",)  # meant for the tests
 
 
 def put_right() -> None:

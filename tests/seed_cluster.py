@@ -15,7 +15,7 @@ from pathlib import Path
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 from planetwire.supervise.installation import migrate
 
-PLACE = "PLANETWIRE_TEST_SEED"  # passed on to the processes that share the run
+PLACE = "PW_SEED_CLUSTER"  # passed on to the processes that share the run; no name of a setting
 
 
 def prepare() -> bool:
