@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -60,17 +60,20 @@ async def derive_anew(pool: Pool, registry: EarthLayerAdapterRegistry) -> None:
 
 def recipes(registry: EarthLayerAdapterRegistry) -> dict[tuple[str, str], str]:
     """By source and layer a sum over the program that derives its rows; comments and form are no part of it."""
-    sums = {adapter.id: _recipe(adapter.id) for adapter in registry.all() if adapter.derive is not None}
+    shared = [_syntax(name) for name in SHARED]
+    sums = {one.id: _sum([_syntax(f"layers/{one.id}.py"), *shared]) for one in registry.all() if one.derive is not None}
     feeds = registry.feeds()
     return {(source, layer): sums[layer] for table, source, layer in feeds if table == FACTS and layer in sums}
 
 
-def _recipe(layer: str) -> str:
-    told = hashlib.sha256()
-    for name in (f"layers/{layer}.py", *SHARED):
-        text = text_of(name)
-        told.update((ast.dump(ast.parse(text)) if name.endswith(".py") else text).encode())
-    return told.hexdigest()
+def _syntax(name: str) -> str:
+    """What a file says, without comments and form; of a file that is no Python, its text."""
+    text = text_of(name)
+    return ast.dump(ast.parse(text)) if name.endswith(".py") else text
+
+
+def _sum(parts: Sequence[str]) -> str:
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
 def text_of(name: str) -> str:

@@ -63,9 +63,8 @@ class Worker:
         self._wakeup = wakeup
         self._settings = settings
         self._clock = clock
-        self._log = (
-            log.bind()
-        )  # a logger that is bound already costs a third, and one that writes nothing is not called
+        # A logger that is bound already costs a third, and one that writes nothing is not called.
+        self._log = log.bind()
         self._logs = self._log.is_enabled_for(logging.INFO)
         self._deadlines = {kind: settings.deadline_s(kind) for kind in handlers}
         self._open_heart = heart
