@@ -25,7 +25,7 @@ from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 from steadfast import ADD, Browser, write
 from web_processes import web_processes
 
-WITHIN_S = 60.0
+WITHIN_S = 15.0
 HELD = "select leader_expires_at > clock_timestamp() from earth_log_head"
 WAITING = "select count(*) from earth_data_change_events where consumed_at is null"
 

@@ -71,7 +71,7 @@ def test_a_pushed_reading_appears_within_a_second(demo_installation: Installatio
     city = visible(page)[0]
     wait_for(lambda: page.evaluate(CONNECTION) == "live", within_s=60, what="live")
     push(demo_installation, city, 21.37, series_key="airport_primary")
-    wait_for(lambda: has(page, city, "airport_primary", 21.37), within_s=60, what="the pushed point")
+    wait_for(lambda: has(page, city, "airport_primary", 21.37), within_s=1, what="the pushed point")
 
 
 def test_after_a_time_offline_exactly_the_missed_points_are_there(

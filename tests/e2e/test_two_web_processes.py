@@ -14,7 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from fix_roles import Role, Start, eventually
 from planetwire.postgres import Pool
 
-WITHIN_S = 60.0
+WITHIN_S = 15.0
 CHANGES = 60
 ADD = """insert into collected_data (source, external_key, kind, title)
 select (array['celestrak_gp', 'usgs_quakes'])[1 + $1::int % 2], $1::text, 'k', 'before'"""

@@ -27,7 +27,7 @@ from planetwire.relay.relay import Relay
 from planetwire.settings import RelaySettings
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
-WITHIN_S = 60.0
+WITHIN_S = 15.0
 RELAY = Path(__file__).parent.parent / "crash" / "relay_process.py"
 ADD = "insert into collected_data (source, external_key, kind) values ('celestrak_gp', $1, 'satellite')"
 LEADER = "select leader_holder from earth_log_head where leader_expires_at > clock_timestamp()"

@@ -125,7 +125,7 @@ async def test_stop_interrupts_the_coroutine_and_keeps_what_was_committed(pg_poo
     async with _running(_worker(queue, script)):
         await asyncio.wait_for(script.batch_done.wait(), 60)
         await queue_on(pg_pool).cancel(job.id)
-        await until(_has(pg_pool, job.id, JobStatus.CANCELLED), within_s=60)
+        await until(_has(pg_pool, job.id, JobStatus.CANCELLED), within_s=2)
     row = await row_of(pg_pool, job.id)
     assert (row["records_processed"], row["progress"]) == (10, 0.5)
     assert row["finished_at"] >= row["cancel_requested_at"] and row["message"].startswith("stopped")
