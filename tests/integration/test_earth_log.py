@@ -19,6 +19,7 @@ from planetwire.outbox.prune_postgres import PostgresPruner
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.postgres import Pool
 from planetwire.relay.payload import payload
+from planetwire.stream import tail as tail_module
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.stream.tail import Tail
 
@@ -188,15 +189,18 @@ async def test_the_pruning_loop_goes_on_until_nothing_is_left() -> None:
         return int(left[name] >= 0)
 
     task = asyncio.create_task(prune_forever([lambda: step("a"), lambda: step("b")], SystemClock()))
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(10):
         await done.wait()
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     assert task.cancelled()
 
 
-async def test_the_tail_of_another_process_is_rung_by_the_commit(pg_pool: Pool, pg_dsn: str) -> None:
-    """Q23: NOTIFY after the commit; the tail reads the log."""
+async def test_the_tail_of_another_process_is_rung_by_the_commit(
+    pg_pool: Pool, pg_dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Q23: NOTIFY after the commit; the tail reads the log. By itself it would look in an hour."""
+    monkeypatch.setattr(tail_module, "POLL_S", 3_600.0)
     doorbell = PostgresWakeup(pg_dsn, [BROADCASTS_CHANNEL])
     doorbell.start()
     came = asyncio.Event()
@@ -211,6 +215,9 @@ async def test_the_tail_of_another_process_is_rung_by_the_commit(pg_pool: Pool, 
     await tail.step()
     task = asyncio.create_task(tail.run())
     try:
+        async with asyncio.timeout(60):
+            while not doorbell.connected:
+                await asyncio.sleep(0.01)
         appended = await Log(pg_pool).append("a", "b")
         async with asyncio.timeout(60):
             await came.wait()
