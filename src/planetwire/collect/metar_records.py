@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from planetwire.collect.body import sample_of
@@ -23,7 +23,8 @@ from planetwire.collect.metar_text import (
     read,
     reports_in,
 )
-from planetwire.collect.records import MAX_RECORD_BYTES, Broken, Records, number, reject
+from planetwire.collect.obs_time import reported_at
+from planetwire.collect.records import MAX_RECORD_BYTES, Broken, Records, number_in, reject
 from planetwire.errors import FeedError
 from planetwire.model import Json
 
@@ -33,10 +34,7 @@ _TEMP_NAMES = {"temp_c": ("temp", "temp_c"), "dewpoint_c": ("dewp", "dewpoint_c"
 _KIND_NAMES = ("metarType", "metar_type")
 _RECEIPT_NAMES = ("receiptTime", "receipt_time")
 MAX_REPORTS = 50_000  # in one body; the world has about 10,000 an hour
-FIRST_YEAR, LAST_YEAR = 1980, 2099
 _STATION = re.compile(r"[A-Z0-9]{3,8}")
-_NUMBER = re.compile(r"[+-]?[0-9]{1,6}(\.[0-9]{0,12})?")
-_ISO = re.compile(r"[0-9]{4}-[0-9T:. Z+-]{4,40}")
 
 
 def records_of(body: bytes) -> Records:
@@ -132,7 +130,7 @@ def _decoded(record: Any, at: datetime) -> Json:
     """A row of the JSON or CSV form: time and station as decoded, temperatures from the raw text it carries."""
     if not isinstance(record, dict):
         raise BadReport("not an object")
-    observed = next((time for name in _TIME_NAMES if (time := _time(record.get(name)))), None)
+    observed = next((time for name in _TIME_NAMES if (time := reported_at(record.get(name)))), None)
     raw = _text(record, _JSON_NAMES["raw"])
     row = _from_raw(raw, observed or at)
     station = _text(record, _JSON_NAMES["station"]).upper() or (row["station"] if row else "")
@@ -178,7 +176,7 @@ def _bare_row(record: Mapping[str, Any], station: str, raw: str) -> Json:
 def _fill_from_decoded(row: Json, record: Mapping[str, Any]) -> None:
     """Where the raw text gives no value, the decoded one is taken; null stays null."""
     for name, keys in _TEMP_NAMES.items():
-        value = next((found for key in keys if (found := _number(record.get(key))) is not None), None)
+        value = next((found for key in keys if (found := number_in(record.get(key))) is not None), None)
         if row[name] is not None or value is None or "temp_malformed" in row["flags"]:
             continue
         if not MIN_TEMP_C <= value <= MAX_TEMP_C:
@@ -190,27 +188,5 @@ def _fill_from_decoded(row: Json, record: Mapping[str, Any]) -> None:
             row["precision"] = 1.0 if float(row[name]).is_integer() else 0.1
 
 
-def _number(value: object) -> float | None:
-    if isinstance(value, str):
-        value = float(value) if _NUMBER.fullmatch(value.strip()) else None
-    return number(value)
-
-
 def _text(record: Mapping[str, Any], names: Sequence[str]) -> str:
     return next((value.strip() for name in names if isinstance(value := record.get(name), str)), "")
-
-
-def _time(value: object) -> datetime | None:
-    """Epoch seconds, or ISO text; text without a zone is UTC here. None for what no report can bear."""
-    seconds = number(value)
-    try:
-        if seconds is not None:
-            at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
-        elif isinstance(value, str) and _ISO.fullmatch(text := value.strip()):
-            at = datetime.fromisoformat(text)
-            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-        else:
-            return None
-    except (ValueError, OverflowError):
-        return None
-    return at if FIRST_YEAR <= at.year <= LAST_YEAR else None

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from planetwire.cities import City
 from planetwire.clock import utc_text
+from planetwire.collect.records import number
 from planetwire.collect.shown import shown
 from planetwire.errors import InputError
 from planetwire.model import Json
@@ -15,8 +16,10 @@ FUTURE_MAX = timedelta(minutes=5)  # clocks of senders differ
 AGE_MAX = timedelta(hours=48)
 EPOCH_MS_FROM = 100_000_000_000  # as seconds that would be the year 5138
 EPOCH_MAX = 10**14
+FIRST_YEAR, LAST_YEAR = 1980, 2099  # of a provider's record
 
 _ISO = re.compile(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d(:?\d\d(:?\d\d([.,]\d{1,9})?)?)?\s?([Zz]|[+-]\d\d(:?\d\d)?)?", re.ASCII)
+_LOOSE_ISO = re.compile(r"[0-9]{4}-[0-9T:. Z+-]{4,40}")
 _BEFORE_ZONE = re.compile(r" (?=[Z+-])")
 _DIGITS = re.compile(r"[0-9]{9,14}")
 
@@ -78,6 +81,25 @@ def _from_iso(text: str, city: City) -> datetime:
     if at.tzinfo is None:
         at = at.replace(tzinfo=city.zone)
     return at.astimezone(UTC)
+
+
+def reported_at(value: object, *, milliseconds: bool = False) -> datetime | None:
+    """What a provider's record says: seconds since 1970, `milliseconds` too where they are meant, or ISO text; text
+    without a zone is UTC here. None for what no report can bear.
+    """
+    since = number(value)
+    try:
+        if since is not None:
+            seconds = since / 1000 if milliseconds and since >= EPOCH_MS_FROM else since
+            at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+        elif isinstance(value, str) and _LOOSE_ISO.fullmatch(text := value.strip()):
+            at = datetime.fromisoformat(text)
+            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        else:
+            return None
+    except (ValueError, OverflowError):
+        return None
+    return at if FIRST_YEAR <= at.year <= LAST_YEAR else None
 
 
 def time_fields(city: City, obs_time: datetime | None, now: datetime, cadence_s: int) -> Json:

@@ -21,6 +21,7 @@ MAX_RECORDS = 100_000  # in one body, refused ones too; the whole catalogue of s
 MAX_RECORD_BYTES = 64 * 1024  # a usual one has 500
 MAX_SAMPLE_CHARS = 200
 MAX_DEPTH = 32  # what lies deeper in a record that needs mending is null
+_NUMBER = re.compile(r"[+-]?[0-9]{1,6}(\.[0-9]{0,12})?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -153,6 +154,13 @@ def number(value: object) -> float | None:
     except OverflowError:
         return None
     return result if math.isfinite(result) else None
+
+
+def number_in(value: object) -> float | None:
+    """As `number`, and of a text that is one."""
+    if isinstance(value, str):
+        value = float(value) if _NUMBER.fullmatch(value.strip()) else None
+    return number(value)
 
 
 def cleaned(values: Iterable[object]) -> list[str]:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from planetwire.cities import resolve
 from planetwire.collect.json_records import json_records
 from planetwire.collect.metar_text import iso
-from planetwire.collect.records import Records, number, reject
+from planetwire.collect.obs_time import reported_at
+from planetwire.collect.records import Records, number_in, reject
 from planetwire.collect.temperature import celsius_or_none
 from planetwire.model import Json
 
 MAX_READINGS = 60_000  # in one body: a day of forty runways, each minute
-FIRST_YEAR, LAST_YEAR = 1980, 2099
-EPOCH_MS_FROM = 100_000_000_000
 WIND_MAX_MPS = 120.0
 KNOT_MPS = 0.514444
 TEXT_CHARS = 64
@@ -38,8 +36,6 @@ _WIND_KT = ("wind_speed_kt", "wind_kt")
 
 _CODE = re.compile(r"[A-Z0-9]{3,8}")
 _DESIGNATORS = re.compile(r"(?:0[1-9]|[12][0-9]|3[0-6])[LCR]?(?:/(?:0[1-9]|[12][0-9]|3[0-6])[LCR]?)?")
-_NUMBER = re.compile(r"[+-]?[0-9]{1,6}(\.[0-9]{0,12})?")
-_ISO = re.compile(r"[0-9]{4}-[0-9T:. Z+-]{4,40}")
 _NOTHING = re.compile(r"[/\-*. ]*|n/?a|null|none|nan", re.IGNORECASE)  # as a sensor that is out is written
 
 
@@ -78,7 +74,7 @@ def _row(record: Any) -> Json:
     runway = "".join(_text(given, _RUNWAY).upper().split()).replace("-", "/")
     if not _DESIGNATORS.fullmatch(runway):
         raise BadReading("no runway")
-    observed = next((at for name in _TIME if (at := _time(given.get(name)))), None)
+    observed = next((at for name in _TIME if (at := reported_at(given.get(name), milliseconds=True))), None)
     if observed is None:
         raise BadReading("no time")
     flags: list[str] = []
@@ -134,13 +130,7 @@ def _wind(given: Mapping[str, Any], flags: list[str]) -> Json | None:
 
 
 def _first_number(given: Mapping[str, Any], keys: Sequence[str]) -> float | None:
-    return next((found for key in keys if (found := _number(given.get(key))) is not None), None)
-
-
-def _number(value: object) -> float | None:
-    if isinstance(value, str):
-        value = float(value) if _NUMBER.fullmatch(value.strip()) else None
-    return number(value)
+    return next((found for key in keys if (found := number_in(given.get(key))) is not None), None)
 
 
 def _is_nothing(value: object) -> bool:
@@ -150,20 +140,3 @@ def _is_nothing(value: object) -> bool:
 def _text(given: Mapping[str, Any], names: Sequence[str]) -> str:
     found = (value.strip() for name in names if isinstance(value := given.get(name), str) and len(value) <= TEXT_CHARS)
     return next((value for value in found if value), "")
-
-
-def _time(value: object) -> datetime | None:
-    """Seconds or milliseconds since 1970, or ISO text; text without a zone is UTC here. None for any other."""
-    moment = number(value)
-    try:
-        if moment is not None:
-            seconds = moment / 1000 if moment >= EPOCH_MS_FROM else moment
-            at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
-        elif isinstance(value, str) and _ISO.fullmatch(text := value.strip()):
-            at = datetime.fromisoformat(text)
-            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-        else:
-            return None
-    except (ValueError, OverflowError):
-        return None
-    return at if FIRST_YEAR <= at.year <= LAST_YEAR else None
