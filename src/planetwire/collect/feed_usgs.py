@@ -18,6 +18,7 @@ from planetwire.collect.json_records import json_records
 from planetwire.collect.pieces import Piece, in_pieces
 from planetwire.collect.records import Records, cleaned, number, reject
 from planetwire.collect.shown import shown
+from planetwire.coordinates import wrapped
 from planetwire.model import Fact, Json, Parsed
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -197,7 +198,7 @@ def _place(feature: Mapping[str, Any]) -> tuple[float | None, float | None, floa
         return None, None, depth_km
     _within("lat", lat, -90.0, 90.0)
     _within("lon", lon, -360.0, 360.0)
-    return lat, (lon + 540.0) % 360.0 - 180.0 if abs(lon) > 180.0 else lon, depth_km
+    return lat, wrapped(lon), depth_km
 
 
 def _within(name: str, value: float | None, least: float, most: float) -> float | None:

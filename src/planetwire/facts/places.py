@@ -6,6 +6,7 @@ import math
 import re
 from typing import NamedTuple, Protocol
 
+from planetwire.coordinates import on_earth, wrapped
 from planetwire.facts import clean
 from planetwire.model import Fact, PlaceAsked
 
@@ -50,10 +51,8 @@ class Placed(NamedTuple):
 
 def own(fact: Fact) -> Placed | None:
     """Where a fact with coordinates is; None without both of them."""
-    lat, lon = clean.finite(fact.lat), clean.finite(fact.lon)
-    if lat is None or lon is None or not (-90 <= lat <= 90 and -360 <= lon <= 360):
-        return None
-    return Placed("given", lat, lon if -180 <= lon <= 180 else (lon + 540.0) % 360.0 - 180.0, None, 1.0, DATA)
+    place = on_earth(clean.finite(fact.lat), clean.finite(fact.lon))
+    return None if place is None else Placed("given", *place, None, 1.0, DATA)
 
 
 def resolve(asked: PlaceAsked, gazetteer: Gazetteer) -> Placed | None:
@@ -88,4 +87,4 @@ def moved(lat: float, lon: float, distance_m: float, bearing_deg: float) -> tupl
     east = math.atan2(
         math.sin(course) * math.sin(angle) * math.cos(north), math.cos(angle) - math.sin(north) * math.sin(there)
     )
-    return math.degrees(there), (lon + math.degrees(east) + 540.0) % 360.0 - 180.0
+    return math.degrees(there), wrapped(lon + math.degrees(east))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planetwire.coordinates import on_earth
 from planetwire.layers.values import number, text
 from planetwire.model import Fact, Json, PlaceAsked
 
@@ -16,7 +17,7 @@ def asked(fact: Fact, *names: str) -> PlaceAsked | None:
 
     A fact with both coordinates asks for nothing: it is where it says.
     """
-    if _pair(fact.lat, fact.lon) is not None:
+    if on_earth(number(fact.lat), number(fact.lon)) is not None:
         return None
     given = _given(fact.data)
     if given is not None:
@@ -28,7 +29,7 @@ def asked(fact: Fact, *names: str) -> PlaceAsked | None:
 
 def _given(data: Json) -> tuple[float, float] | None:
     for lat, lon in PAIRS:
-        if (pair := _pair(number(data.get(lat)), number(data.get(lon)))) is not None:
+        if (pair := on_earth(number(data.get(lat)), number(data.get(lon)))) is not None:
             return pair
     geometry = data.get("geometry")
     inner = geometry.get("coordinates") if isinstance(geometry, dict) else None
@@ -39,12 +40,4 @@ def _geojson(raw: object) -> tuple[float, float] | None:
     """Of `[lon, lat, …]`, as GeoJSON has it."""
     if not isinstance(raw, list) or len(raw) < 2:
         return None
-    return _pair(number(raw[1]), number(raw[0]))
-
-
-def _pair(lat: float | None, lon: float | None) -> tuple[float, float] | None:
-    """On the Earth, the longitude in −180 … 180; None for anything else."""
-    lat, lon = number(lat), number(lon)
-    if lat is None or lon is None or not (-90 <= lat <= 90 and -360 <= lon <= 360):
-        return None
-    return lat, lon if -180 <= lon <= 180 else (lon + 540.0) % 360.0 - 180.0
+    return on_earth(number(raw[1]), number(raw[0]))
