@@ -33,7 +33,7 @@ from planetwire.ports import Clock
 from planetwire.postgres import Pool
 from planetwire.private import make_file
 from planetwire.settings import Settings
-from planetwire.storing import FILE
+from planetwire.storing import readings_file
 from planetwire.web.metrics import expose_disk
 
 log = get_logger()
@@ -178,9 +178,8 @@ def keeper_of(
 
 
 def _file_inside(settings: Settings) -> Path | None:
-    location = settings.observations_location
-    path = Path(location.removeprefix(FILE))
-    inside = location.startswith(FILE) and path.absolute().is_relative_to(settings.data_dir.absolute())
+    path = readings_file(settings)
+    inside = path is not None and path.absolute().is_relative_to(settings.data_dir.absolute())
     return path if inside else None
 
 

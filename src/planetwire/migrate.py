@@ -16,6 +16,7 @@ from typing import Literal
 
 from planetwire.errors import SetupError
 from planetwire.migrating_postgres import Patience, Watch
+from planetwire.pool_sqlite import connect
 from planetwire.postgres import Connection
 from planetwire.settings import MigrationSettings
 
@@ -119,7 +120,7 @@ def applied_sqlite(path: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(connect(path, read_only=True)) as connection:
             named = "select 1 from sqlite_master where name = 'planetwire_migrations'"
             if connection.execute(named).fetchone() is None:
                 return {}

@@ -42,6 +42,12 @@ Loop = Callable[[], Awaitable[None]]
 Publish = Callable[[Sequence[LogEvent]], None]
 
 
+def readings_file(settings: Settings) -> Path | None:
+    """The observation file; None where readings lie in a database."""
+    location = settings.observations_location
+    return Path(location.removeprefix(FILE)) if location.startswith(FILE) else None
+
+
 def check_sharing(settings: Settings) -> None:
     """Raises SetupError for web processes that would not hear each other, and for places that are none."""
     location = settings.observations_location
@@ -111,9 +117,8 @@ async def open_observations(stack: AsyncExitStack, settings: Settings, dsn: str 
     """Open, migrate, prune. `dsn`: the database of the other half. Raises SetupError, BackendError."""
     check_sharing(settings)
     await _claim(stack, settings)
-    location, bell = settings.observations_location, MemoryWakeup()
-    if location.startswith(FILE):
-        path = Path(location.removeprefix(FILE))
+    location, bell, path = settings.observations_location, MemoryWakeup(), readings_file(settings)
+    if path is not None:
         store: Any = SqliteObservationStore(path, SystemClock(), retention_s=_retention_s(settings))
         event_log: Any = SqliteEventLog(path)
         pool = None
@@ -135,8 +140,8 @@ async def check_free(settings: Settings) -> None:
     """Raises SetupError when a web process that no bus joins with ours has the store, or when the file is of a newer
     version; BackendError.
     """
-    if settings.observations_location.startswith(FILE):
-        _check_version(Path(settings.observations_location.removeprefix(FILE)))
+    if (path := readings_file(settings)) is not None:
+        _check_version(path)
     async with AsyncExitStack() as stack:
         await _claim(stack, settings)
 
@@ -151,11 +156,11 @@ def _check_version(path: Path) -> None:
 
 
 async def _claim(stack: AsyncExitStack, settings: Settings) -> None:
-    location, shared = settings.observations_location, settings.bus != "memory"
-    if location.startswith(FILE):
-        stack.enter_context(claim_file(Path(location.removeprefix(FILE)), shared=shared))
+    shared = settings.bus != "memory"
+    if (path := readings_file(settings)) is not None:
+        stack.enter_context(claim_file(path, shared=shared))
     else:
-        claim = await claim_database(_direct(settings, location), shared=shared)
+        claim = await claim_database(_direct(settings, settings.observations_location), shared=shared)
         stack.callback(claim.terminate)
 
 

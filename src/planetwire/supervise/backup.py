@@ -31,7 +31,7 @@ from planetwire.outbox.backup_postgres import begin_new_life, is_empty
 from planetwire.postgres import connect, connected
 from planetwire.settings import PREFIX, Settings
 from planetwire.supervise.backup_manifest import inventory, read_manifest, write_manifest
-from planetwire.supervise.databases import database_while, embedded_while, has_database, readings_file
+from planetwire.supervise.databases import database_while, embedded_while, has_database, saved_file
 from planetwire.supervise.datadir import DataDir, write_private
 from planetwire.supervise.embedded_postgres import SUPERUSER, dsn_of, find_binaries
 from planetwire.supervise.installation import migrate
@@ -70,7 +70,7 @@ def save(settings: Settings, folder: Path) -> Told:
 
 
 def _save(settings: Settings, data: DataDir, folder: Path) -> Told:
-    readings = readings_file(settings)
+    readings = saved_file(settings)
     _copy_folders(data.path, folder, ("feeds", "audit"))
     migrated: dict[str, list[str]] = {"postgres": [], "sqlite": []}
     if settings.earth and has_database(settings):
@@ -103,7 +103,7 @@ def bring_back(settings: Settings, folder: Path) -> Told:
     manifest = read_manifest(folder)
     data = DataDir(settings.data_dir)
     data.check_whole()
-    readings = readings_file(settings)
+    readings = saved_file(settings)
     if data.is_running():
         raise SetupError(f"Planetwire runs on {settings.data_dir}; stop it first")
     for kept in (data.path / "postgres", data.path / "observations.db", *([readings] if readings else [])):

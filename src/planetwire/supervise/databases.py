@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planetwire.errors import SetupError
 from planetwire.settings import Settings
-from planetwire.storing import DATABASE, FILE
+from planetwire.storing import readings_file
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
@@ -43,12 +43,9 @@ def has_database(settings: Settings) -> bool:
     return settings.database_url is not None or (settings.data_dir / "postgres").exists()
 
 
-def readings_file(settings: Settings) -> Path | None:
+def saved_file(settings: Settings) -> Path | None:
     """The observation file; None where readings lie in the database. Raises SetupError for one of their own."""
-    location = settings.observations_location
-    if location.startswith(FILE):
-        return Path(location.removeprefix(FILE))
-    if settings.earth and location == settings.database_url:
-        return None
-    assert location.startswith(DATABASE)
+    path = readings_file(settings)
+    if path is not None or (settings.earth and settings.observations_location == settings.database_url):
+        return path
     raise SetupError("readings lie in a database of their own: save that one with pg_dump, beside this")

@@ -11,7 +11,6 @@ import urllib.request
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
 from ssl import SSLContext
 
 from planetwire.diagnosing import examine_file, examine_path, observation_feeds_step
@@ -20,6 +19,7 @@ from planetwire.finding import Finding, first_broken, step
 from planetwire.keeping import disk_step
 from planetwire.model import Json
 from planetwire.settings import Settings
+from planetwire.storing import readings_file
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.roles import database_of, effective, trust_of, web_url_of
 
@@ -57,8 +57,8 @@ def _room(settings: Settings) -> list[Json]:
 
 def _file(settings: Settings) -> list[Json]:
     """None where readings lie in a database."""
-    location = settings.observations_location
-    return [examine_file(Path(location.removeprefix(FILE)))] if location.startswith(FILE) else []
+    path = readings_file(settings)
+    return [] if path is None else [examine_file(path)]
 
 
 def _sorted(snapshots: Json, around: list[Json]) -> list[Json]:

@@ -13,7 +13,7 @@ from planetwire.migration_effects import Effects, effects_of, indexes_of
 from planetwire.model import Json
 from planetwire.postgres import connected
 from planetwire.settings import Settings
-from planetwire.storing import FILE
+from planetwire.storing import readings_file
 from planetwire.supervise.databases import database_while, has_database
 
 PENDING = 3  # the exit status when something is due: neither done nor failed
@@ -38,9 +38,9 @@ class Planned:
 def plan(settings: Settings) -> list[Planned]:
     """In the order in which they would be applied. Raises SetupError, BackendError."""
     planned = _of_database(settings) if settings.earth else []
-    location = settings.observations_location
-    if settings.terminal and location.startswith(FILE):
-        planned += _of_file(Path(location.removeprefix(FILE)))
+    location, file = settings.observations_location, readings_file(settings)
+    if settings.terminal and file is not None:
+        planned += _of_file(file)
     elif settings.terminal and not (settings.earth and location == settings.database_url):
         planned += asyncio.run(_of_server(location))
     return planned
