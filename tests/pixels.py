@@ -8,20 +8,30 @@ from playwright.sync_api import Page
 
 NEAR = 60  # per channel: edges are softened, thin strokes are mixed with the ground
 
-_INK = """async ([png, colour, near]) => {
-    const image = new Image();
+_DECODED = """const image = new Image();
     image.src = `data:image/png;base64,${png}`;
     await image.decode();
     const canvas = new OffscreenCanvas(image.width, image.height);
     const context = canvas.getContext("2d");
     context.drawImage(image, 0, 0);
-    const { data } = context.getImageData(0, 0, image.width, image.height);
+    const { data } = context.getImageData(0, 0, image.width, image.height);"""
+_INK = f"""async ([png, colour, near]) => {{
+    {_DECODED}
     const found = [];
     for (let i = 0; i < data.length; i += 4)
         if (colour.every((value, channel) => Math.abs(data[i + channel] - value) <= near))
             found.push([(i / 4) % image.width, Math.floor(i / 4 / image.width)]);
     return found;
-}"""
+}}"""
+_COLOURS = f"""async (png) => {{
+    {_DECODED}
+    return new Set(new Uint32Array(data.buffer)).size;
+}}"""
+
+
+def colours(page: Page, png: bytes) -> int:
+    """How many colours a picture has: a canvas that draws nothing has one."""
+    return int(page.evaluate(_COLOURS, base64.b64encode(png).decode()))
 
 
 def ink(page: Page, png: bytes, colour: str, near: int = NEAR) -> set[tuple[int, int]]:

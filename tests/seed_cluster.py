@@ -9,6 +9,7 @@ import asyncio
 import fcntl
 import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -44,7 +45,8 @@ def copy_to(data_dir: Path, *, simulated: bool) -> None:
     data_dir.mkdir(mode=0o711, exist_ok=True)
     if simulated:
         (data_dir / "simulated").touch()
-    _copy(place / "cluster" / "postgres", data_dir / "postgres")
+    # Owners too: PostgreSQL does not run as root, its files are somebody else's.
+    subprocess.run(["cp", "-a", place / "cluster" / "postgres", data_dir / "postgres"], check=True)
 
 
 def _make(folder: Path) -> None:
@@ -56,19 +58,3 @@ def _make(folder: Path) -> None:
         asyncio.run(migrate(cluster.dsn))
     finally:
         cluster.stop()
-
-
-def _copy(source: Path, target: Path) -> None:
-    """Owners too: PostgreSQL does not run as root, its files are somebody else's."""
-
-    def with_owner(name: str, copied: str) -> str:
-        shutil.copy2(name, copied)
-        found = os.stat(name)
-        os.chown(copied, found.st_uid, found.st_gid)
-        return copied
-
-    shutil.copytree(source, target, copy_function=with_owner)
-    for folder, names, _ in os.walk(source):
-        for place in (folder, *(os.path.join(folder, name) for name in names)):
-            found = os.stat(place)
-            os.chown(target / Path(place).relative_to(source), found.st_uid, found.st_gid)

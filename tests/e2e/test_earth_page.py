@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 from fix_installation import Installation, wait_for
-from pixels import around, ink
+from pixels import around, colours, ink
 
 pytestmark = pytest.mark.browser
 
 COUNT = "layer => window.__planetwire?.earth?.count(layer) ?? -1"
-
-
-COLOURS = """async (png) => {
-    const image = new Image();
-    image.src = `data:image/png;base64,${png}`;
-    await image.decode();
-    const canvas = new OffscreenCanvas(image.width, image.height);
-    const context = canvas.getContext("2d");
-    context.drawImage(image, 0, 0);
-    return new Set(new Uint32Array(context.getImageData(0, 0, image.width, image.height).data.buffer)).size;
-}"""
-
-
-def colours(page: Page, png: bytes) -> int:
-    """How many colours a picture has: a canvas that draws nothing has one."""
-    return int(page.evaluate(COLOURS, base64.b64encode(png).decode()))
 
 
 def count(page: Page, layer: str) -> int:
