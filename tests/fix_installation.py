@@ -78,7 +78,8 @@ class Installation:
     def _may_be_seeded(self) -> bool:
         own = self.program == PROGRAM and "PLANETWIRE_DATABASE_URL" not in self.environment
         earth = "terminal" not in self.command and self.environment.get("PLANETWIRE_HALVES") != "terminal"
-        return own and earth and not self.from_nothing and not self.data_dir.exists()
+        wanted = seed_cluster.is_prepared() and not self.from_nothing
+        return wanted and own and earth and not self.data_dir.exists()
 
     def log(self) -> str:
         """What it wrote to stderr."""

@@ -29,6 +29,11 @@ def prepare() -> bool:
     return True
 
 
+def is_prepared() -> bool:
+    """Not in a benchmark, which starts what its users start."""
+    return PLACE in os.environ
+
+
 def remove() -> None:
     """For whom `prepare` told so."""
     shutil.rmtree(os.environ.pop(PLACE), ignore_errors=True)
