@@ -10,16 +10,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 import pytest_asyncio
 import uvicorn
 
-from ledger_tools import until
-from planetwire import serving
+from ledger_tools import WAIT_S, until
+from planetwire import diagnosing, serving
 from planetwire.ending import end_all
 from planetwire.model import Json
 from planetwire.postgres import Pool
 from planetwire.settings import Settings
 from planetwire.supervise import doctor
+from planetwire.web import probe
 from planetwire.web.server import server_config
 from planetwire.wiring import Secrets
 
@@ -63,9 +65,13 @@ class Earth:
 
 @pytest_asyncio.fixture
 async def earth(pg_dsn: str, pg_pool: Pool, tmp_path: Path) -> AsyncIterator[Earth]:
-    """Running, with a relay that leads and no feeds."""
-    async with running_earth(pg_dsn, pg_pool, tmp_path, halves="earth") as made:
-        yield made
+    """Running, with a relay that leads and no feeds. How busy the machine is decides nothing: a doctor waits."""
+    with pytest.MonkeyPatch.context() as patient:
+        patient.setattr(probe, "PROBE_TIMEOUT_S", WAIT_S)
+        for name in ("STEP_S", "WRITE_S", "ACQUIRE_S", "CANARY_S", "HEARD_S"):
+            patient.setattr(diagnosing, name, WAIT_S)
+        async with running_earth(pg_dsn, pg_pool, tmp_path, halves="earth") as made:
+            yield made
 
 
 @asynccontextmanager

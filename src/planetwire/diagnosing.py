@@ -40,6 +40,7 @@ from planetwire.web.probe import Ear, listen
 T = TypeVar("T")
 
 STEP_S = 5.0  # each part of the database's answers
+WRITE_S = 5.0  # the canary's own write
 ACQUIRE_S = 3.0
 CANARY_S = 10.0  # for the relay: polling alone takes one, a takeover more
 HEARD_S = 5.0
@@ -75,7 +76,7 @@ async def send_canary(
     """One change through every stage to a WebSocket client of `url`; with it the step `websocket`."""
     async with AsyncExitStack() as stack:
         ear, deaf = await _ear(stack, url, token, trust)
-        canary = await release_canary(connection, STEP_S)
+        canary = await release_canary(connection, WRITE_S)
         sent = time.monotonic()
         await watch_canary(connection, canary, CANARY_S)
         heard = await ear.heard(canary.revision, HEARD_S) if ear and canary.revision is not None else None

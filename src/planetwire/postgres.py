@@ -94,6 +94,36 @@ async def connected(dsn: str, *, application: str) -> AsyncIterator[Connection]:
         await _end(connection)
 
 
+class _PooledConnection(asyncpg.Connection):  # type: ignore[misc]
+    """Notes that a call did not end.
+
+    The driver prepares a statement without a Sync, so a call that ends between that and its execution (cancelled, or a
+    value that does not fit) leaves the server in a transaction with locks and a snapshot, which no state of the driver
+    shows: the next `begin isolation level …` fails, and a TRUNCATE waits for a connection that idles.
+    """
+
+    cut_off = False
+
+
+def _noting(call: Callable[..., Coroutine[Any, Any, T]]) -> Callable[..., Coroutine[Any, Any, T]]:
+    @wraps(call)
+    async def noted(self: _PooledConnection, *args: Any, **kwargs: Any) -> T:
+        try:
+            return await call(self, *args, **kwargs)
+        except BaseException:
+            self.cut_off = True
+            raise
+
+    return noted
+
+
+for _name in (
+    *("execute", "executemany", "fetch", "fetchmany", "fetchrow", "fetchval", "prepare"),
+    *("copy_from_query", "copy_from_table", "copy_records_to_table", "copy_to_table"),
+):
+    setattr(_PooledConnection, _name, _noting(getattr(asyncpg.Connection, _name)))
+
+
 async def open_pool(dsn: str, *, application: str, min_size: int = 1, max_size: int = 8) -> Pool:
     """A pool with codecs. Raises BackendError when the server cannot be reached."""
     pooled = await _leads_to_pooler(dsn)
@@ -103,7 +133,8 @@ async def open_pool(dsn: str, *, application: str, min_size: int = 1, max_size: 
             min_size=min_size,
             max_size=max_size,
             init=set_codecs,
-            reset=_nothing_to_reset,
+            reset=_end_what_was_cut_off,
+            connection_class=_PooledConnection,
             statement_cache_size=0 if pooled else STATEMENTS_KEPT,
             **_options(application),
         )
@@ -140,10 +171,14 @@ async def _leads_to_pooler(dsn: str) -> bool:
         await _end(connection)
 
 
-async def _nothing_to_reset(connection: object) -> None:
+async def _end_what_was_cut_off(connection: Connection) -> None:
     """We leave no session state behind (the driver ends open transactions by itself), so no round trip is spent on
-    resetting any; it would cost as much as the statement that the connection was taken for.
+    resetting any; it would cost as much as the statement that the connection was taken for. What `_PooledConnection`
+    says was cut off is ended by a statement that needs no prepare.
     """
+    if isinstance(connection, _PooledConnection) and connection.cut_off:
+        await connection.execute("select")
+        connection.cut_off = False
 
 
 async def _end(connection: Connection) -> None:

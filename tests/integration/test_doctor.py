@@ -115,7 +115,7 @@ async def test_facts_that_search_does_not_know_yet_are_a_warning(earth: Earth) -
 
 
 async def test_a_table_that_takes_no_writes_is_the_first_stage(earth: Earth, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnosing, "STEP_S", 1.0)
+    monkeypatch.setattr(diagnosing, "WRITE_S", 1.0)
     async with earth.pool.acquire() as other, other.transaction():
         await other.execute("lock table collected_data in share mode")
         steps = await earth.doctor()
