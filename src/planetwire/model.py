@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from planetwire.errors import InputError
 from planetwire.people import Actor as Actor
 from planetwire.people import Role as Role
+from planetwire.presentation import PLAIN, CardRow, Look, check
 
 Json = dict[str, Any]
 
@@ -368,6 +369,7 @@ class LayerAdapter:
     `feeds`: (table, source or "*"). `aliases`: other spellings of a source, e.g. `celestrak_tle`.
     `stale_after_s`: age of the newest success after which the layer is shown as stale. `kind` "meta": not drawn.
     `readings_of`: sources that reach the layer through the Terminal's log; a refresh of one is a refresh of the layer.
+    `look`, `card`: how the page draws its things and what it says of one; ValueError when they are wrong.
     """
 
     id: str
@@ -385,6 +387,11 @@ class LayerAdapter:
     aliases: Mapping[str, str] = field(default_factory=dict)
     readings_of: tuple[str, ...] = ()
     derive: Deriver | None = None  # None: the layer's things cannot be searched for
+    look: Look = PLAIN
+    card: tuple[CardRow, ...] = ()
+
+    def __post_init__(self) -> None:
+        check(self.id, self.look, self.card)
 
     @property
     def sources(self) -> tuple[str, ...]:
