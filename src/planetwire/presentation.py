@@ -20,7 +20,7 @@ ROWS_MAX = 24
 VALUES_MAX = 8
 CHOICES_MAX = 32
 DECIMALS_MAX = 6
-SIZE_MAX_PX = 64.0
+SIZES_PX = (1.0, 64.0)
 LABEL_MAX = 80
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 _NAME = re.compile(r"\S(?:.{0,62}\S)?")
@@ -207,7 +207,7 @@ def _class_faults(one: ScaleClass, by: By) -> Iterator[str]:
         if other != by and getattr(one, bound) is not None:
             yield f"`{bound}` bounds nothing in a scale by {by}"
     if one.size_px is not None and not _is_size(one.size_px):
-        yield f"size_px {one.size_px!r} is not above 0, at most {SIZE_MAX_PX:g}"
+        yield f"size_px {one.size_px!r} is not {SIZES_PX[0]:g} to {SIZES_PX[1]:g}"
 
 
 def _order_faults(scale: Scale) -> Iterator[str]:
@@ -236,13 +236,13 @@ def _alpha_faults(alpha: float) -> Iterator[str]:
 
 
 def _is_size(px: float) -> bool:
-    return 0.0 < px <= SIZE_MAX_PX
+    return SIZES_PX[0] <= px <= SIZES_PX[1]
 
 
 def _size_faults(size: FixedSize | GrowingSize) -> Iterator[str]:
     sizes = [size.px] if isinstance(size, FixedSize) else [size.least_px, size.most_px, size.else_px]
     if not all(map(_is_size, sizes)):
-        yield f"pixels above 0, at most {SIZE_MAX_PX:g}, not {sizes!r}"
+        yield f"{SIZES_PX[0]:g} to {SIZES_PX[1]:g} pixels, not {sizes!r}"
     if isinstance(size, GrowingSize):
         if not _NAME.fullmatch(size.value):
             yield f"{size.value!r} names no value"

@@ -71,9 +71,9 @@ def numbered(count: int) -> list[ScaleClass]:
             "category x is there twice",
         ),
         (scaled(CLASS, unknown=Paint("red")), "unknown: 'red' is not a colour"),
-        (Look(size=FixedSize(0.0)), "size: pixels above 0"),
-        (Look(size=FixedSize(float("nan"))), "size: pixels above 0"),
-        (Look(size=replace(GROWING, most_px=65.0)), "size: pixels above 0"),
+        (Look(size=FixedSize(0.9)), "size: 1 to 64 pixels"),
+        (Look(size=FixedSize(float("nan"))), "size: 1 to 64 pixels"),
+        (Look(size=replace(GROWING, most_px=65.0)), "size: 1 to 64 pixels"),
         (Look(size=replace(GROWING, least_px=31.0)), "size: least_px is more than most_px"),
         (Look(size=replace(GROWING, factor=0.0)), "size: base_px and factor"),
         (Look(size=replace(GROWING, value="")), "size: '' names no value"),
@@ -128,7 +128,7 @@ def test_a_card_is_bounded_and_every_fault_is_told_at_once() -> None:
     with pytest.raises(ValueError, match=f"{ROWS_MAX + 1} rows"):
         replace(LAYERS[1], card=(*rows, ROW))
     with pytest.raises(ValueError, match="row ash is there twice; row ash: no English label") as refused:
-        replace(LAYERS[1], look=Look(size=FixedSize(0.0)), card=(ROW, replace(ROW, label="")))
+        replace(LAYERS[1], look=Look(size=FixedSize(0.9)), card=(ROW, replace(ROW, label="")))
     assert "size: " in str(refused.value)
 
 
