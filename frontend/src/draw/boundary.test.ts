@@ -64,6 +64,7 @@ describe("datasets", () => {
     );
   });
 
+  // S72: a layer is added by its declaration alone.
   it.each(shipped.map((layer) => [layer.id, layer] as const))("nothing shared names %s", (id, layer) => {
     // `weather_stations`: also weather_station, weatherStation and "weather station".
     const one = id.replace(/s$/, "").replaceAll("_", "[-_ ]?");
