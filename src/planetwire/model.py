@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, TypeAlias
 from planetwire.errors import InputError
 from planetwire.people import Actor as Actor
 from planetwire.people import Role as Role
-from planetwire.presentation import PLAIN, CardRow, Look, check
+from planetwire.presentation import PLAIN, CardRow, Look
+from planetwire.presentation_faults import check
 
 Json = dict[str, Any]
 

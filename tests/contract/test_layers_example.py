@@ -9,6 +9,7 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
+from planetwire import presentation_faults as faults
 from planetwire.layers.registry import LAYERS
 from planetwire.model import Json
 from planetwire.presentation import CardRow, Choice, Late, Look, Paint, Scale, ScaleClass, look_on_wire, plain
@@ -50,6 +51,18 @@ def test_every_word_of_a_look_and_of_a_card_is_in_the_schema() -> None:
     )
     layer = EXAMPLE["items"][0] | {"look": on_wire(look_on_wire(look)), "card": on_wire(plain(rows))}
     VALIDATOR.validate({"items": [layer], "next_cursor": None})
+
+
+def test_the_schema_has_the_bounds_that_declarations_are_held_to() -> None:
+    defs = SCHEMA["$defs"]
+    row, pixels = defs["row"]["properties"], defs["pixels"]
+    assert defs["scale"]["properties"]["classes"]["maxItems"] == faults.CLASSES_MAX
+    assert defs["layer"]["properties"]["card"]["maxItems"] == faults.ROWS_MAX
+    assert row["values"]["maxItems"] == faults.VALUES_MAX
+    assert row["choices"]["maxItems"] == faults.CHOICES_MAX
+    assert row["decimals"]["maximum"] == faults.DECIMALS_MAX
+    assert (pixels["minimum"], pixels["maximum"]) == faults.SIZES_PX
+    assert defs["label"]["maxLength"] == faults.LABEL_MAX
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,6 @@ import pytest
 
 from planetwire.layers.registry import LAYERS
 from planetwire.presentation import (
-    CHOICES_MAX,
-    CLASSES_MAX,
-    ROWS_MAX,
-    VALUES_MAX,
     CardRow,
     Choice,
     FixedSize,
@@ -24,6 +20,7 @@ from planetwire.presentation import (
     ScaleClass,
     plain,
 )
+from planetwire.presentation_faults import CHOICES_MAX, CLASSES_MAX, ROWS_MAX, VALUES_MAX
 
 CLASS = ScaleClass("low", "low", "低", "#0000ff", below=1.0)
 REST = ScaleClass("rest", "rest", "其他", "#ff0000")
