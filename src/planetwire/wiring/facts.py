@@ -25,7 +25,7 @@ log = get_logger()
 FACTS = "collected_data"
 # What every derived row is made with, beside the declaration of its layer.
 SHARED = (
-    "coordinates.py",
+    "model/coordinates.py",
     "layers/values.py",
     "layers/places.py",
     "facts/clean.py",
