@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from planetwire.layers.places import asked
 from planetwire.model import Derived, Fact, LayerAdapter, Provenance
-from planetwire.presentation import CardRow, FixedSize, Look
+from planetwire.model.presentation import CardRow, FixedSize, Look
 
 
 def _derive(fact: Fact) -> Derived:

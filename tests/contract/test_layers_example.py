@@ -9,11 +9,11 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
-from planetwire import presentation_faults as faults
 from planetwire.layers.registry import LAYERS
 from planetwire.model import Json
-from planetwire.presentation import CardRow, Choice, Late, Look, Paint, Scale, ScaleClass, look_on_wire, plain
-from planetwire.web.layer_snapshots import listed
+from planetwire.model.presentation import CardRow, Choice, Late, Look, Paint, Scale, ScaleClass, faults
+from planetwire.model.presentation.wire import look_on_wire, plain
+from planetwire.web.earth.layer_snapshots import listed
 
 SPEC = Path(__file__).resolve().parents[2] / "spec"
 SCHEMA = json.loads((SPEC / "http/layers.v1.schema.json").read_text(encoding="utf-8"))

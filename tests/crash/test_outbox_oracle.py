@@ -17,10 +17,10 @@ import pytest
 
 from long_form import amount, seed_of
 from map_client import Page
+from planetwire.database.postgres import Pool, open_pool
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.outbox.changelog_postgres import BROADCASTS_CHANNEL
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
-from planetwire.postgres import Pool, open_pool
 from planetwire.stream.log_postgres import PostgresEventLog
 from random_writes import FAR, Writer
 

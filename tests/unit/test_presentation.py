@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planetwire.layers.registry import LAYERS
-from planetwire.presentation import (
+from planetwire.model.presentation import (
     CardRow,
     Choice,
     FixedSize,
@@ -18,9 +18,9 @@ from planetwire.presentation import (
     Paint,
     Scale,
     ScaleClass,
-    plain,
 )
-from planetwire.presentation_faults import CHOICES_MAX, CLASSES_MAX, ROWS_MAX, VALUES_MAX
+from planetwire.model.presentation.faults import CHOICES_MAX, CLASSES_MAX, ROWS_MAX, VALUES_MAX
+from planetwire.model.presentation.wire import plain
 
 CLASS = ScaleClass("low", "low", "低", "#0000ff", below=1.0)
 REST = ScaleClass("rest", "rest", "其他", "#ff0000")

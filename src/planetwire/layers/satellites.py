@@ -9,7 +9,7 @@ from typing import Any
 
 from planetwire.layers.values import number, text
 from planetwire.model import Derived, Fact, Json, LayerAdapter, Orbit, Provenance
-from planetwire.presentation import CardRow, Choice, FixedSize, Look, Scale, ScaleClass
+from planetwire.model.presentation import CardRow, Choice, FixedSize, Look, Scale, ScaleClass
 
 MU_KM3_S2 = 398_600.8  # WGS 72, as in SGP4
 EARTH_KM = 6_378.135

@@ -5,7 +5,7 @@ from __future__ import annotations
 from planetwire.layers.places import GEONAMES, GEONAMES_LICENCE, GEONAMES_ZH, asked
 from planetwire.layers.values import joined, text
 from planetwire.model import Derived, Fact, LayerAdapter, Provenance
-from planetwire.presentation import CardRow, FixedSize, Late, Look, Paint, Scale, ScaleClass
+from planetwire.model.presentation import CardRow, FixedSize, Late, Look, Paint, Scale, ScaleClass
 
 
 def _derive(fact: Fact) -> Derived:
