@@ -12,6 +12,7 @@ from planetwire.collect.push.ingest import normalise
 from planetwire.database.postgres import open_pool
 from planetwire.facts.observations.observations_postgres import PostgresObservationStore
 from planetwire.facts.sqlite.observations_sqlite import SqliteObservationStore
+from planetwire.log import configure_logging
 from planetwire.runtime.clock import SystemClock
 from planetwire.runtime.failpoint import arm
 
@@ -19,6 +20,8 @@ CITIES = ("seoul", "taipei", "london", "paris")
 
 
 async def main(place: str) -> None:
+    """What there is to log goes to stderr."""
+    configure_logging("console", "info")
     clock = SystemClock()
     store: Any = SqliteObservationStore(Path(place), clock)
     if place.startswith("postgresql://"):
