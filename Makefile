@@ -8,7 +8,7 @@ FRONTEND_FILES := $(shell find frontend/src frontend/public -type f 2>/dev/null)
 # More processes than cores, since most tests wait for others most of the time; who shares what is made once, in one.
 SPREAD := --dist loadgroup
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test test-long quick business faults check fmt lint types arch house frontend-check unit pytest e2e bench bench-peers wheel lock schema new-layer clean
+.PHONY: help setup demo dev test test-long quick business faults check fmt lint types arch house frontend-check unit pytest e2e bench bench-peers wheel lock schema new-dataset clean
 
 help: ## Print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -109,8 +109,8 @@ lock: ## Write the Python lock files anew
 schema: $(VENV)/.installed ## Write what the migrations add up to, and list new ones
 	$(BIN)/python scripts/write_schema.py
 
-new-layer: ## Write the files of a layer: NAME=volcanoes SOURCE=usgs_volcanoes
-	@$(PYTHON) scripts/new_layer.py "$(NAME)" "$(SOURCE)"
+new-dataset: ## Write the folder of a dataset and its simulation: NAME=volcanoes [KIND=point] [SOURCE=usgs_volcanoes]
+	@$(PYTHON) scripts/new_dataset.py "$(NAME)" $(if $(KIND),--kind "$(KIND)") $(if $(SOURCE),--source "$(SOURCE)")
 
 clean: ## Remove what was built
 	rm -rf $(VENV) .venv-bench bench/peers/node_modules frontend/node_modules src/planetwire/web/static dist

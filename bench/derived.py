@@ -19,9 +19,9 @@ from types import SimpleNamespace
 from _running import line
 
 from planetwire.database.postgres import Pool, close_pool, open_pool
+from planetwire.datasets.registry import layer_registry
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.migrating.migrate import migrate_postgres
 from planetwire.model import Batch, Fact
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
@@ -75,7 +75,7 @@ async def measure(dsn: str) -> dict[tuple[str, bool], list[float]]:
     took: dict[tuple[str, bool], list[float]] = {}
     for _ in range(RUNS):
         for derived in (True, False):
-            store = PostgresFactStore(pool, Projection(EarthLayerAdapterRegistry().derivers) if derived else None)
+            store = PostgresFactStore(pool, Projection(layer_registry().derivers) if derived else None)
             await pool.execute("truncate collected_data, earth_data_change_events")
             for body, facts in (("first", first), ("next", then)):
                 took.setdefault((body, derived), []).append(await upsert(pool, store, facts))

@@ -15,7 +15,7 @@ from _ledger import cluster, ledger, pool_on, scaled
 from _running import line
 
 from planetwire.database.postgres import Pool
-from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.datasets.registry import layer_registry
 from planetwire.model import LogEvent
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
@@ -58,7 +58,7 @@ async def relay(dsn: str) -> tuple[float, int]:
         await fill(pool)
         made = Relay(
             PostgresChangeLog(pool, payload),
-            EarthLayerAdapterRegistry(),
+            layer_registry(),
             no_cache,
             MemoryWakeup(),
             RelaySettings(),

@@ -15,8 +15,8 @@ from typing import Any
 
 from planetwire.collect.bodies_file import FileBodyStore
 from planetwire.collect.collector import FeedCollector
-from planetwire.collect.feeds import fact_feeds
 from planetwire.collect.http.client import PoliteClient
+from planetwire.datasets.registry import fact_feeds
 from planetwire.errors import PlanetwireError
 from planetwire.log import configure_logging
 from planetwire.runtime.clock import SystemClock

@@ -15,10 +15,10 @@ import asyncpg
 
 from ledger_tools import queue_on, wish
 from planetwire.database.postgres import Connection, Pool
+from planetwire.datasets.registry import layer_registry
 from planetwire.errors import BackendError
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Batch, Fact, JobStatus, TaskType
 from planetwire.supervise.embedded_postgres import find_binaries
 
@@ -182,7 +182,7 @@ class Writer:
         """A collect as the worker runs it: facts and derived rows in fenced batches."""
         source = self.rng.choice(SOURCES[:2])
         queue = queue_on(self.pool)
-        facts = PostgresFactStore(self.pool, Projection(EarthLayerAdapterRegistry().derivers))
+        facts = PostgresFactStore(self.pool, Projection(layer_registry().derivers))
         await queue.submit(wish(TaskType.COLLECT, source))
         for lease in await queue.claim(f"w{self.number}", ["collect"], 1):
             for _ in range(2):

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from jsonschema import Draft202012Validator
 
-from planetwire.layers.registry import LAYERS
+from planetwire.datasets.registry import layers
 from planetwire.model import Json
 from planetwire.model.presentation import CardRow, Choice, Late, Look, Paint, Scale, ScaleClass, faults
 from planetwire.model.presentation.wire import look_on_wire, plain
@@ -30,7 +30,7 @@ def test_the_example_is_what_the_shipped_layers_declare() -> None:
     """S71: the page tests against the same file. Behind the declaration stands a moment's state."""
     VALIDATOR.validate(EXAMPLE)
     declared = [{key: value for key, value in item.items() if key not in NOW} for item in EXAMPLE["items"]]
-    assert declared == on_wire([listed(adapter) for adapter in LAYERS])
+    assert declared == on_wire([listed(adapter) for adapter in layers()])
 
 
 def test_every_word_of_a_look_and_of_a_card_is_in_the_schema() -> None:

@@ -6,7 +6,7 @@ import asyncio
 import sys
 
 from planetwire.database.postgres import open_pool
-from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.datasets.registry import layer_registry
 from planetwire.log import configure_logging
 from planetwire.outbox.changelog_postgres import CHANGES_CHANNEL, PostgresChangeLog
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
@@ -30,7 +30,7 @@ async def main(dsn: str, point: str, window_ms: str, ttl_s: str = "2") -> None:
     settings = RelaySettings(poll_s=0.2, leader_ttl_s=float(ttl_s), merge_window_ms=float(window_ms))
     bell = doorbell.bell(CHANGES_CHANNEL)
     log = PostgresChangeLog(pool, payload)
-    relay = Relay(log, EarthLayerAdapterRegistry(), no_cache, bell, settings, SystemClock(), lambda events: None)
+    relay = Relay(log, layer_registry(), no_cache, bell, settings, SystemClock(), lambda events: None)
     await relay.run()
 
 

@@ -18,7 +18,7 @@ import pytest
 from long_form import amount, seed_of
 from map_client import Page
 from planetwire.database.postgres import Pool, open_pool
-from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.datasets.registry import layer_registry
 from planetwire.outbox.changelog_postgres import BROADCASTS_CHANNEL
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.stream.log_postgres import PostgresEventLog
@@ -31,7 +31,7 @@ KILLS = 2 if CHANGES < 10_000 else 4  # in a round, at least
 WRITERS = 6
 WITHIN_S = 120.0
 POINTS = ("relay.read", "relay.before_publish", "relay.appended", "relay.after_publish")
-REGISTRY = EarthLayerAdapterRegistry()
+REGISTRY = layer_registry()
 RELAY = Path(__file__).with_name("relay_process.py")
 
 pytestmark = pytest.mark.timeout(600 + CHANGES / 10)

@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 from planetwire.database.postgres import Pool, connect, open_pool
-from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.datasets.registry import layer_registry
 from planetwire.migrating.migrate import migrate_postgres
 from planetwire.model import LogEvent
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
@@ -37,7 +37,7 @@ CHILD = """
 import asyncio, sys
 from planetwire.runtime import failpoint
 from planetwire.runtime.clock import SystemClock
-from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.datasets.registry import layer_registry
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.database.postgres import open_pool
@@ -50,7 +50,7 @@ async def main(dsn, point):
     pool = await open_pool(dsn, application="relay")
     async def invalidate(patterns): pass
     settings = RelaySettings(poll_s=0.05, leader_ttl_s=2, merge_window_ms=0)
-    relay = Relay(PostgresChangeLog(pool, payload), EarthLayerAdapterRegistry(), invalidate, MemoryWakeup(), settings,
+    relay = Relay(PostgresChangeLog(pool, payload), layer_registry(), invalidate, MemoryWakeup(), settings,
                   SystemClock(), lambda events: None)
     await relay.run()
 
@@ -171,7 +171,7 @@ async def test_the_relay_goes_on_after_the_database_was_killed(own_cluster: tupl
     pool = await open_pool(cluster.dsn, application="relay", max_size=3)
     relay = Relay(
         PostgresChangeLog(pool, payload),
-        EarthLayerAdapterRegistry(),
+        layer_registry(),
         invalidate,
         MemoryWakeup(),
         RelaySettings(poll_s=0.05, leader_ttl_s=2),

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planetwire.collect.feeds import fact_feeds, observation_feeds
-from planetwire.layers.registry import LAYERS
+from planetwire.datasets.registry import fact_feeds, layers, observation_feeds
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = ("docs/data-flows.md", "docs/data-flows.zh.md")
@@ -23,9 +22,9 @@ def quoted(page: str) -> list[str]:
 def test_every_product_has_its_flow(page: str) -> None:
     """S15."""
     names = set(quoted(page))
-    assert {layer.id for layer in LAYERS} <= names
+    assert {layer.id for layer in layers()} <= names
     assert {*fact_feeds(), *observation_feeds()} <= names
-    assert all({table for table, _ in layer.feeds} <= names for layer in LAYERS)
+    assert all({table for table, _ in layer.feeds} <= names for layer in layers())
     assert (ROOT / page).read_text(encoding="utf-8").count("\n## ") == 6
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fix_installation import Installation, wait_for
-from planetwire.collect.feeds import fact_feeds
+from planetwire.datasets.registry import fact_feeds
 
 STATIONS = "city_observation"
 REPAIR = """

@@ -13,9 +13,10 @@ import pytest
 from ledger_tools import queue_on, row_of, until, wish
 from planetwire.collect.bodies_file import FileBodyStore
 from planetwire.collect.collector import FeedCollector
-from planetwire.collect.feeds import fact_feeds, source_defaults
+from planetwire.collect.feeds import source_defaults
 from planetwire.collect.http.client import PoliteClient
 from planetwire.database.postgres import Pool
+from planetwire.datasets.registry import fact_feeds
 from planetwire.demo.server import FeedServer
 from planetwire.demo.world import QUAKES_FOLDER
 from planetwire.facts.facts_postgres import PostgresFactStore
@@ -131,7 +132,7 @@ class Providers:
         self.pool = pool
         feeds = {"usgs_quakes": FeedSettings(url=url, interval_s=4 * HOURS, floor_s=2 * HOURS)}
         settings = Settings(data_dir=folder, feeds=feeds)
-        self.known = [one for one in source_defaults(settings) if one.source == "usgs_quakes"]
+        self.known = [one for one in source_defaults(fact_feeds().values(), settings) if one.source == "usgs_quakes"]
         self.queue = queue_on(pool, retry_s=0.01)
         self.sources = PostgresSourceStore(pool, self.known)
         collector = FeedCollector(fact_feeds(), client, FileBodyStore(folder), SystemClock(), settings)

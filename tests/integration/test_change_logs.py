@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from structlog.testing import capture_logs
 
 from planetwire.database.postgres import Pool
-from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.datasets.registry import layer_registry
 from planetwire.model import LogEvent
 from planetwire.outbox.changelog_postgres import CHANGES_CHANNEL, PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
@@ -32,7 +32,7 @@ async def test_an_operator_can_follow_a_change_in_the_log(pg_pool: Pool, pg_dsn:
         doorbell.start()
         relay = Relay(
             PostgresChangeLog(pg_pool, payload),
-            EarthLayerAdapterRegistry(),
+            layer_registry(),
             no_cache,
             doorbell.bell(CHANGES_CHANNEL),
             RelaySettings(),
@@ -62,9 +62,7 @@ async def test_a_look_that_finds_nothing_is_not_told(pg_pool: Pool) -> None:
     """S84: the line says that there was something; a calm relay looks many times a minute."""
     changelog, clock = PostgresChangeLog(pg_pool, payload), ManualClock(datetime(2026, 11, 30, tzinfo=UTC))
     settings = RelaySettings(leader_ttl_s=60)
-    relay = Relay(
-        changelog, EarthLayerAdapterRegistry(), no_cache, MemoryWakeup(), settings, clock, lambda events: None
-    )
+    relay = Relay(changelog, layer_registry(), no_cache, MemoryWakeup(), settings, clock, lambda events: None)
     with capture_logs() as logs:
         for rows in (0, 0, 2, 0, 1, 0):
             for n in range(rows):

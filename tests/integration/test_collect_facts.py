@@ -14,9 +14,10 @@ import pytest_asyncio
 from ledger_tools import claim_one, queue_on, wish
 from planetwire.collect.bodies_file import FileBodyStore
 from planetwire.collect.collector import FeedCollector
-from planetwire.collect.feeds import fact_feeds, source_defaults
+from planetwire.collect.feeds import source_defaults
 from planetwire.collect.http.client import PoliteClient
 from planetwire.database.postgres import Pool
+from planetwire.datasets.registry import fact_feeds
 from planetwire.demo.script import Step
 from planetwire.demo.server import FeedServer
 from planetwire.errors import FeedError
@@ -41,7 +42,7 @@ class House:
         clock = SystemClock()
         self.pool, self.server, self.queue = pool, server, queue_on(pool)
         collector = FeedCollector(fact_feeds(), client, FileBodyStore(folder / "bodies"), clock, settings)
-        self.sources = PostgresSourceStore(pool, source_defaults(settings))
+        self.sources = PostgresSourceStore(pool, source_defaults(fact_feeds().values(), settings))
         self.task = CollectTask(self.queue, collector, PostgresFactStore(pool), self.sources, clock)
 
     async def collect(self, source: str = "celestrak_gp") -> dict[str, Any]:
@@ -66,7 +67,7 @@ class House:
 @pytest_asyncio.fixture
 async def house(pg_pool: Pool, feed_server: FeedServer, tmp_path: Path) -> AsyncIterator[Callable[..., House]]:
     async with PoliteClient(SystemClock()) as client:
-        await PostgresSourceStore(pg_pool, source_defaults(Settings())).ensure()
+        await PostgresSourceStore(pg_pool, source_defaults(fact_feeds().values(), Settings())).ensure()
         yield lambda floor_s=0.0: House(pg_pool, feed_server, client, tmp_path, floor_s)
 
 

@@ -17,8 +17,8 @@ import pytest_asyncio
 from planetwire import __version__
 from planetwire.collect.bodies_file import FileBodyStore
 from planetwire.collect.collector import FeedCollector
-from planetwire.collect.feeds import fact_feeds
 from planetwire.collect.http.client import FetchRules, Outcome, PoliteClient
+from planetwire.datasets.registry import fact_feeds
 from planetwire.demo.script import Step
 from planetwire.demo.server import FeedServer
 from planetwire.errors import FeedError, NotFound

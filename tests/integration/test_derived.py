@@ -10,14 +10,14 @@ import pytest
 
 from ledger_tools import claim_one, queue_on, row_of, wish
 from planetwire.database.postgres import Pool
+from planetwire.datasets.registry import layer_registry
+from planetwire.diagnosis.path import watched_tables
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.jobs.tasks.clear_data import ClearDataTask
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Batch, Fact, Lease, TaskType
-from planetwire.outbox.tables import WATCHED
 
-REGISTRY = EarthLayerAdapterRegistry()
+REGISTRY = layer_registry()
 READ_IN_PASSING = """select sum(seq_tup_read) from pg_stat_xact_user_tables
 where relname in ('collected_data', 'earth_interactables', 'satellite_orbits')"""
 DERIVED = ("satellite_orbits", "resolved_locations", "earth_interactables")
@@ -256,7 +256,7 @@ async def test_every_table_of_the_registry_exists_and_is_watched_and_every_watch
     pg_pool: Pool,
 ) -> None:
     """S71, S73, S75, S79."""
-    watched = {table.name for table in WATCHED}
+    watched = set(watched_tables())
     for adapter in REGISTRY.all():
         for table in {name for name, _ in adapter.feeds} | set(adapter.owned_tables):
             assert table in watched

@@ -15,10 +15,11 @@ from fix_earth import TOKEN, Earth
 from ledger_tools import SOMEBODY, until
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.database.postgres import Pool, connect
+from planetwire.datasets.registry import layer_registry
 from planetwire.diagnosis import path as diagnosing
+from planetwire.diagnosis.path import watched_tables
 from planetwire.errors import BackendError
 from planetwire.jobs.ledger.diagnosis_postgres import examine_ledger
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Json
 from planetwire.model.finding import PATH, first_broken
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
@@ -175,7 +176,7 @@ async def test_a_listener_in_a_black_hole_is_named(pg_cluster: EmbeddedPostgres,
 
         async def found() -> Json:
             async with pg_pool.acquire() as connection:
-                steps = await examine(connection, silent_s=2)
+                steps = await examine(connection, watched_tables(), silent_s=2)
             return {} if (step := first_broken(steps)) is None else step
 
         assert not await found()
@@ -191,7 +192,7 @@ async def test_a_listener_in_a_black_hole_is_named(pg_cluster: EmbeddedPostgres,
 async def test_nobody_listening_is_a_fault_of_its_own(pg_pool: Pool) -> None:
     assert await PostgresChangeLog(pg_pool, payload).lead("somebody", 60)
     async with pg_pool.acquire() as connection:
-        steps = await examine(connection)
+        steps = await examine(connection, watched_tables())
     assert (first_broken(steps) or {})["findings"][0]["code"] == "listener_absent"
 
 
@@ -237,12 +238,12 @@ async def test_a_pair_that_has_a_layer_by_now_is_not_named_and_one_of_another_ta
                ('satellite_orbits', 'INSERT', 'celestrak_gp', 'unmapped', clock_timestamp()),
                ('collected_data', 'INSERT', 'usgs_quakes', 'unmapped', clock_timestamp())"""
     )
-    await write_feeds(pg_pool, EarthLayerAdapterRegistry().feeds())
+    await write_feeds(pg_pool, layer_registry().feeds())
     await pg_pool.execute("insert into collected_data (source, external_key, kind) values ('usgs_quakes', 'a', 'x')")
 
     async def adapter() -> Json:
         async with pg_pool.acquire() as connection:
-            return next(one for one in await examine(connection) if one["step"] == "adapter")
+            return next(one for one in await examine(connection, watched_tables()) if one["step"] == "adapter")
 
     found = await adapter()
     assert "satellite_orbits/nobody (1)" in found["detail"] and found["detail"].count("/") == 1

@@ -10,19 +10,19 @@ import pytest
 
 from ledger_tools import claim_one, queue_on, until, wish
 from planetwire.database.postgres import Pool
+from planetwire.datasets.registry import layer_registry
 from planetwire.facts.by_hand import ByHand
 from planetwire.facts.by_hand_postgres import PostgresByHandFacts
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
-from planetwire.layers.registry import EarthLayerAdapterRegistry
-from planetwire.model import Batch, Derived, Deriver, Fact
+from planetwire.model import Batch, Derivation, Derived, Fact
 from planetwire.outbox.upkeep.canary_postgres import release_canary
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.runtime.clock import SystemClock
 from planetwire.runtime.ending import end_all
 
-REGISTRY = EarthLayerAdapterRegistry()
+REGISTRY = layer_registry()
 QUAKE = """insert into collected_data (source, external_key, kind, title, data, lat, lon)
 select 'usgs_quakes', 'k' || n, 'earthquake', 'near ' || n, '{"mag": 5}', 1, 2
 from generate_series($1::int, $2::int) n"""
@@ -67,12 +67,12 @@ async def test_a_load_of_many_statements_is_passed_through_once(pg_pool: Pool) -
     """Ten statements of a million-row load noted their source ten times: nine passes changed nothing."""
     seen: list[str] = []
 
-    def counting(source: str) -> Sequence[tuple[str, Deriver]]:
+    def counting(source: str) -> Sequence[Derivation]:
         def derive(fact: Fact) -> Derived:
             seen.append(fact.external_key)
             return Derived(fact.title)
 
-        return [("earthquakes", derive)]
+        return [Derivation("earthquakes", derive)]
 
     for first in (1, 1_001, 2_001):
         await pg_pool.execute(QUAKE, first, first + 999)
@@ -159,8 +159,8 @@ async def test_a_fact_that_cannot_be_derived_costs_itself_alone(pg_pool: Pool, c
             raise KeyError("mag")
         return Derived()
 
-    def derivers(source: str) -> Sequence[tuple[str, Deriver]]:
-        return [("earthquakes", derive)]
+    def derivers(source: str) -> Sequence[Derivation]:
+        return [Derivation("earthquakes", derive)]
 
     await pg_pool.execute(QUAKE, 1, count)
     await loop(pg_pool, derivers=derivers).step()

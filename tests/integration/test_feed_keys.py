@@ -15,9 +15,9 @@ import pytest_asyncio
 from hostile_feed import HostileFeed, Script, answer, head, plainly, running_hostile_feed
 from planetwire.collect.bodies_file import FileBodyStore
 from planetwire.collect.collector import FeedCollector
-from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.collect.http.client import Fetched, FetchRules, Outcome, PoliteClient
 from planetwire.collect.http.credential import Access, Credential
+from planetwire.datasets.earthquakes.feed import UsgsQuakes
 from planetwire.errors import FeedError
 from planetwire.model import FetchState
 from planetwire.runtime.clock import ManualClock

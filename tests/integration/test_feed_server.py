@@ -20,10 +20,10 @@ from urllib.request import urlopen
 import httpx
 import pytest
 
-from planetwire.collect.feed_celestrak import CelestrakGp
-from planetwire.collect.feed_metar import AwcMetar
-from planetwire.collect.feed_runway import RunwayObs
-from planetwire.collect.feed_usgs import UsgsQuakes
+from planetwire.datasets.earthquakes.feed import UsgsQuakes
+from planetwire.datasets.satellites.feed import CelestrakGp
+from planetwire.datasets.weather_stations.feed_metar import AwcMetar
+from planetwire.datasets.weather_stations.feed_runway import RunwayObs
 from planetwire.demo.server import FeedServer, Step, demo_environment
 from planetwire.demo.world import sample, sample_names, sample_type
 from planetwire.errors import InputError

@@ -13,6 +13,7 @@ import pytest
 from fix_earth import Earth
 from ledger_tools import claim_one, queue_on, wish
 from planetwire.database.postgres import Pool
+from planetwire.datasets.registry import layer_registry, owned_tables
 from planetwire.facts import derived_postgres
 from planetwire.facts.by_hand import ByHand
 from planetwire.facts.by_hand_postgres import PostgresByHandFacts
@@ -20,13 +21,12 @@ from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.facts.stations_postgres import PostgresStations
-from planetwire.layers.registry import EarthLayerAdapterRegistry
-from planetwire.model import Batch, Derived, Fact
+from planetwire.model import Batch, Derivation, Derived, Fact
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.runtime.clock import SystemClock
 from planetwire.text import plain_json
 
-REGISTRY = EarthLayerAdapterRegistry()
+REGISTRY = layer_registry()
 DEPTH = 400
 HUGE = 12345678901234567890123456789012345678901
 TYPED: dict[str, dict[str, str]] = {  # by key: column → SQL
@@ -170,7 +170,7 @@ async def test_every_card_and_search_answers(earth: Earth) -> None:
         assert (await client.get("/api/v1/search", params={"q": "norad"})).status_code == 200
         assert (await client.get("/api/v1/layers")).status_code == 200
         assert (await client.get("/api/v1/diagnostics")).status_code == 200
-    card = (await PostgresObjectStore(earth.pool).card("satellites:celestrak_gp:nan")) or {}
+    card = (await PostgresObjectStore(earth.pool, owned_tables()).card("satellites:celestrak_gp:nan")) or {}
     assert card["orbit"] is None or (card["orbit"]["name"], card["orbit"]["raan"]) == ("NaN", None)
 
 
@@ -195,7 +195,7 @@ async def test_a_fact_that_cannot_be_derived_or_stored_is_put_aside_alone(
         return Derived()
 
     def derivers(source: str) -> Any:
-        return [("earthquakes", derive)]
+        return [Derivation("earthquakes", derive)]
 
     await pg_pool.execute(
         "insert into collected_data (source, external_key, kind) select 's', k, 'k' from"

@@ -13,6 +13,7 @@ import pytest
 
 from ledger_tools import fact, queue_on, row_of, status_of, until, wish
 from planetwire.database.postgres import Pool
+from planetwire.datasets.registry import layer_registry
 from planetwire.errors import FeedError, NotFound
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
@@ -22,7 +23,6 @@ from planetwire.jobs.tasks.clear_data import ClearDataTask
 from planetwire.jobs.tasks.collect import CollectTask
 from planetwire.jobs.tasks.earth_refresh import EarthRefreshTask
 from planetwire.jobs.worker import Worker
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Batch, FetchState, JobRequest, JobStatus, Reject, SourceDefaults, TaskType
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.runtime.clock import SystemClock
@@ -72,8 +72,8 @@ class House:
             TaskType.CLEAR_DATA: ClearDataTask(
                 self.queue, self.facts, lambda source: self.owned.get(source, ()), self.chunk_rows
             ),
-            TaskType.CLEAR_CACHE: ClearCacheTask(self.queue, write_hint, EarthLayerAdapterRegistry().adapter),
-            TaskType.EARTH_REFRESH: EarthRefreshTask(self.queue, write_hint, EarthLayerAdapterRegistry().adapter),
+            TaskType.CLEAR_CACHE: ClearCacheTask(self.queue, write_hint, layer_registry().adapter),
+            TaskType.EARTH_REFRESH: EarthRefreshTask(self.queue, write_hint, layer_registry().adapter),
         }
         settings = JobSettings(poll_s=0.05, concurrency=concurrency)
         return Worker(self.queue, self.queue, handlers, MemoryWakeup(), settings, SystemClock(), drain_s=0.05)

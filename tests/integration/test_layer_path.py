@@ -13,9 +13,9 @@ import orjson
 from fastapi import FastAPI
 
 from planetwire.database.postgres import Connection, Pool
+from planetwire.datasets.registry import layer_registry, owned_tables
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import LogEvent
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
@@ -46,9 +46,9 @@ class Earth:
         self.pool = pool
         self.events: list[LogEvent] = []
         self.moved = asyncio.Event()
-        clock, registry, cache, bell = SystemClock(), EarthLayerAdapterRegistry(), MemoryCache(), MemoryWakeup()
+        clock, registry, cache, bell = SystemClock(), layer_registry(), MemoryCache(), MemoryWakeup()
         self.snapshots = LayerSnapshots(
-            PostgresFactStore(pool), registry, log, cache, clock, objects=PostgresObjectStore(pool)
+            PostgresFactStore(pool), registry, log, cache, clock, objects=PostgresObjectStore(pool, owned_tables())
         )
         self.tail = Tail(log, ["earth_updates"], bell, self._publish, clock, before=self.snapshots.forget)
         self.relay = Relay(

@@ -13,8 +13,8 @@ import pytest_asyncio
 from fastapi import FastAPI
 
 from planetwire.database.postgres import Pool
+from planetwire.datasets.registry import layer_registry, owned_tables
 from planetwire.facts.objects_postgres import PostgresObjectStore, Q
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.web.access.auth import Guard
 from planetwire.web.earth.search import router
 from planetwire.web.http.problems import install
@@ -34,9 +34,8 @@ OBJECT = (
 async def client(pg_pool: Pool) -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI()
     install(app)
-    app.include_router(
-        router(PostgresObjectStore(pg_pool), EarthLayerAdapterRegistry(), Guard("admin", "ingest", b"key"))
-    )
+    objects = PostgresObjectStore(pg_pool, owned_tables())
+    app.include_router(router(objects, layer_registry(), Guard("admin", "ingest", b"key")))
     async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://test") as made:
         yield made
 

@@ -14,10 +14,10 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from planetwire.collect.feeds import observation_feeds
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.http.client import PoliteClient
 from planetwire.collect.observe import MAX_REQUESTS_PER_TURN, ObservationFeeds
+from planetwire.datasets.registry import observation_feeds
 from planetwire.demo.script import Step
 from planetwire.demo.server import FeedServer
 from planetwire.errors import BackendError

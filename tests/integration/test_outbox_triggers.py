@@ -11,7 +11,9 @@ import asyncpg
 import pytest
 
 from planetwire.database.postgres import Connection, Pool
-from planetwire.outbox.tables import EVENTS, WATCHED, Watched, statements, trigger_names
+from planetwire.datasets.registry import owned_tables
+from planetwire.diagnosis.path import watched_tables
+from planetwire.outbox.tables import EVENTS, Watched, statements, trigger_names, watched
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 # As the operators' manual prints them.
@@ -305,7 +307,7 @@ async def test_the_two_statements_of_the_manual_run_as_printed(pg_pool: Pool) ->
         listed = [tuple(row) for row in await connection.fetch(TRIGGERS)]
         oids = {row[0]: row[1] for row in await connection.fetch("select relname, oid from pg_class")}
         assert listed == sorted(listed, key=lambda row: (oids[row[1]], row[0])), "by table, then by name"
-        wanted = {(name, watched.name) for watched in WATCHED for name in trigger_names(watched.name)}
+        wanted = {(name, table) for table in watched_tables() for name in trigger_names(table)}
         assert set(listed) == wanted and len(listed) == len(wanted)
 
 
@@ -317,10 +319,10 @@ async def test_every_listed_table_has_its_triggers_and_they_always_fire(pg_pool:
             " where tgname like 'tr_planet_%'"
         )
         known = await connection.fetch("select relation::text, reported from earth_watched_relations")
-    wanted = {(name, watched.name) for watched in WATCHED for name in trigger_names(watched.name)}
+    wanted = {(name, table) for table in watched_tables() for name in trigger_names(table)}
     assert {(row["tgname"], row["relation"]) for row in rows} == wanted
     assert {row["tgenabled"] for row in rows} == {b"A"}
-    assert {(row["relation"], row["reported"]) for row in known} <= {(w.name, w.name) for w in WATCHED}
+    assert {(row["relation"], row["reported"]) for row in known} <= {(table, table) for table in watched_tables()}
 
 
 def test_the_shipped_migrations_hold_the_generated_text() -> None:
@@ -330,9 +332,9 @@ def test_the_shipped_migrations_hold_the_generated_text() -> None:
         for entry in sorted(files("planetwire._schema").iterdir(), key=lambda entry: entry.name)
         if entry.name.endswith(".postgres.sql")
     )
-    for watched in WATCHED:
-        assert statements(watched) in shipped
-    assert shipped.count("create trigger tr_planet_") == len(EVENTS) * len(WATCHED)
+    for table in watched(owned_tables()):
+        assert statements(table) in shipped
+    assert shipped.count("create trigger tr_planet_") == len(EVENTS) * len(watched_tables())
 
 
 async def test_a_bad_operation_cannot_be_written(pg_pool: Pool) -> None:

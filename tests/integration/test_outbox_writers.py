@@ -11,7 +11,7 @@ import pytest
 from ledger_tools import until
 from long_form import amount
 from planetwire.database.postgres import Pool, open_pool
-from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.datasets.registry import layer_registry
 from planetwire.model import LogEvent
 from planetwire.outbox.changelog_postgres import CHANGES_CHANNEL, PostgresChangeLog
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
@@ -76,7 +76,7 @@ async def test_no_change_of_twelve_slow_writers_is_missed(pg_pool: Pool, pg_dsn:
     doorbell.start()
     relay = Relay(
         PostgresChangeLog(pg_pool, payload),
-        EarthLayerAdapterRegistry(),
+        layer_registry(),
         no_cache,
         doorbell.bell(CHANGES_CHANNEL),
         RelaySettings(merge_window_ms=20),

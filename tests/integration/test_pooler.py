@@ -17,11 +17,12 @@ from structlog.testing import capture_logs
 
 from ledger_tools import ALL_TYPES, claim_one, expire, fact, queue_on, row_of, status_of, until, wish
 from planetwire.database.postgres import Pool, behind_pooler, connect, open_pool
+from planetwire.datasets.registry import layer_registry
+from planetwire.diagnosis.path import watched_tables
 from planetwire.errors import LeaseLost
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.jobs.worker import Worker
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.migrating.migrate import migrate_postgres, migrations
 from planetwire.model import Batch, JobStatus, Lease, TaskType
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
@@ -230,7 +231,7 @@ async def test_a_relay_behind_a_pooler_publishes_every_change_once(pooled: Pool)
     published: list[int] = []
     relay = Relay(
         PostgresChangeLog(pooled, payload),
-        EarthLayerAdapterRegistry(),
+        layer_registry(),
         _nothing,
         MemoryWakeup(),
         RelaySettings(merge_window_ms=0, poll_s=0.05),
@@ -336,7 +337,7 @@ async def test_behind_a_pooler_the_doorbell_says_that_it_only_polls(pooled_dsn: 
 async def test_the_diagnostic_says_poll_only_and_finds_nothing_broken_in_it(pooled: Pool, pg_dsn: str) -> None:
     await PostgresChangeLog(pooled, payload).lead("somebody", 60)
     async with pooled.acquire() as connection:
-        step = (await examine(connection))[-1]
+        step = (await examine(connection, watched_tables()))[-1]
         assert step["step"] == "listener" and step["ok"]
         assert "poll" in step["detail"] and "PLANETWIRE_DATABASE_DIRECT_URL" in step["advice"]
 
@@ -347,7 +348,7 @@ async def test_the_diagnostic_says_poll_only_and_finds_nothing_broken_in_it(pool
             return doorbell.connected
 
         await until(listening)
-        step = (await examine(connection))[-1]
+        step = (await examine(connection, watched_tables()))[-1]
         assert step["ok"] and not step["advice"] and "1 listening" in step["detail"]
         await doorbell.aclose()
 

@@ -15,9 +15,10 @@ import orjson
 import pytest
 from sgp4.api import Satrec
 
-from planetwire.collect.feed_celestrak import CelestrakGp
-from planetwire.collect.feed_metar import AwcMetar
 from planetwire.collect.parse import parse_body
+from planetwire.datasets.registry import feeds
+from planetwire.datasets.satellites.feed import CelestrakGp
+from planetwire.datasets.weather_stations.feed_metar import AwcMetar
 from planetwire.errors import FeedError, NotFound
 from planetwire.model import Json
 
@@ -29,11 +30,11 @@ SAMPLES = files("planetwire.demo") / "samples"
 
 
 def satellites(body: bytes) -> Json:
-    return parse_body("celestrak_gp", body, AT)
+    return parse_body("celestrak_gp", body, AT, feeds())
 
 
 def reports(name: str, at: datetime) -> Json:
-    return parse_body("awc_metar", (METARS / f"{name}.txt").read_bytes(), at)
+    return parse_body("awc_metar", (METARS / f"{name}.txt").read_bytes(), at, feeds())
 
 
 # --- satellites -------------------------------------------------------------------------------------
@@ -128,9 +129,9 @@ def test_the_recorded_answer_without_data_is_no_body() -> None:
 
 def test_the_packaged_samples_of_real_answers_are_read() -> None:
     assert len(satellites((SAMPLES / "gp_omm.json").read_bytes())["rows"]) == 1
-    quakes = parse_body("usgs_quakes", (SAMPLES / "usgs_summary.geojson").read_bytes(), AT)
+    quakes = parse_body("usgs_quakes", (SAMPLES / "usgs_summary.geojson").read_bytes(), AT, feeds())
     assert (len(quakes["rows"]), len(quakes["rejects"]), quakes["complete"]) == (4, 0, True)
-    metars = parse_body("awc_metar", (SAMPLES / "awc_metar.json").read_bytes(), AT)
+    metars = parse_body("awc_metar", (SAMPLES / "awc_metar.json").read_bytes(), AT, feeds())
     assert [(row["station"], row["obs_time"], row["temp_c"]) for row in metars["rows"]] == [
         ("KSFO", "2026-07-05T10:56:00Z", 13.9),
         ("KTYS", "2026-01-14T22:53:00Z", 6.7),
@@ -181,7 +182,7 @@ def test_parse_gives_plain_json_and_reads_gzip() -> None:
 
 def test_parse_of_an_unknown_source_names_the_nearest() -> None:
     with pytest.raises(NotFound, match="did you mean usgs_quakes"):
-        parse_body("usgs_quake", b"", AT)
+        parse_body("usgs_quake", b"", AT, feeds())
 
 
 def test_twelve_thousand_simulated_records_pass_the_same_reader() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from planetwire.database.postgres import Pool
-from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.datasets.registry import layer_registry
 from planetwire.model import Operation
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.relay.intake import READ_ROWS
@@ -11,7 +11,7 @@ from planetwire.relay.payload import payload
 from planetwire.relay.throttle import HELD_MAX
 from relay_tools import Seen, add, eventually, make, running, unconsumed
 
-SHIPPED = EarthLayerAdapterRegistry()
+SHIPPED = layer_registry()
 FILL = """insert into earth_data_change_events (table_name, operation, source, records_processed)
 select 'collected_data', case when n % 4 = 0 then 'DELETE' else 'UPDATE' end,
     case when n % 2 = 0 then 'celestrak_gp' else 'usgs_quakes' end, 2 from generate_series(1, $1) n"""

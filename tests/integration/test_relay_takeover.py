@@ -15,7 +15,7 @@ import asyncpg
 from cable import Cable
 from ledger_tools import until
 from planetwire.database.postgres import Pool
-from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.datasets.registry import layer_registry
 from planetwire.model import LogEvent
 from planetwire.outbox.changelog_postgres import CHANGES_CHANNEL, PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
@@ -66,7 +66,7 @@ async def relay_here(pool: Pool, wakeup: Wakeup | None = None) -> AsyncIterator[
 
     relay = Relay(
         PostgresChangeLog(pool, payload),
-        EarthLayerAdapterRegistry(),
+        layer_registry(),
         no_cache,
         wakeup or MemoryWakeup(),
         RelaySettings(),

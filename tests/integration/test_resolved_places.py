@@ -12,19 +12,19 @@ import pytest
 from fix_earth import Earth
 from ledger_tools import claim_one, queue_on, until, wish
 from planetwire.database.postgres import Pool
+from planetwire.datasets.registry import layer_registry
 from planetwire.facts.by_hand import ByHand
 from planetwire.facts.by_hand_postgres import PostgresByHandFacts
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.jobs.tasks.clear_data import ClearDataTask
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Batch, Fact, TaskType
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.runtime.clock import SystemClock
 from planetwire.runtime.ending import end_all
 from planetwire.wiring.facts import _gazetteer, deriving_facts
 
-REGISTRY = EarthLayerAdapterRegistry()
+REGISTRY = layer_registry()
 SOURCE = "usgs_quakes"
 TYPED = """insert into collected_data (source, external_key, kind, title, data, lat, lon)
 values ('usgs_quakes', $1, 'earthquake', $1, $2::jsonb, $3, $4)"""

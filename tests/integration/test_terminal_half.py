@@ -18,11 +18,11 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from live_streams import SseClient
-from planetwire.collect.feeds import observation_feeds
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.http.client import PoliteClient
 from planetwire.collect.observe import ObservationFeeds
 from planetwire.collect.push.sink_http import HttpPatchSink
+from planetwire.datasets.registry import observation_feeds
 from planetwire.demo.server import FeedServer
 from planetwire.runtime.clock import SystemClock
 from planetwire.settings import FeedSettings, Settings

@@ -9,11 +9,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from planetwire.database.postgres import Pool, close_pool, connect, connected, open_pool
+from planetwire.datasets.registry import layer_registry
 from planetwire.facts.by_hand import ByHand
 from planetwire.facts.by_hand_postgres import PostgresByHandFacts
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.recipes_postgres import note_recipes
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.migrating import migrate as module
 from planetwire.migrating.migrate import migrate_postgres, migrations
 from planetwire.model import LayerAdapter
@@ -62,7 +62,7 @@ async def test_facts_of_an_earlier_version_get_their_derived_rows_without_a_coll
         assert applied[0] == "0009_derived"
         assert applied == [one.name for one in migrations("postgres")][-len(applied) :]
         assert await counts(pool) == {}
-        projection = Projection(EarthLayerAdapterRegistry().derivers)
+        projection = Projection(layer_registry().derivers)
         await asyncio.wait_for(ByHand(PostgresByHandFacts(pool, projection), MemoryWakeup(), SystemClock()).step(), 60)
         assert await counts(pool) == {"celestrak_gp": FACTS, "usgs_quakes": FACTS}
         assert await pool.fetchval("select count(*) from satellite_orbits") == FACTS
@@ -71,7 +71,7 @@ async def test_facts_of_an_earlier_version_get_their_derived_rows_without_a_coll
         await close_pool(pool)
 
 
-REGISTRY = EarthLayerAdapterRegistry()
+REGISTRY = layer_registry()
 
 
 async def noted(pool: Pool) -> list[str]:
@@ -102,7 +102,11 @@ def test_a_recipe_is_of_the_program_and_not_of_its_comments(monkeypatch: pytest.
     """Of the layer's own file, and of what all are made with."""
     before = recipes(REGISTRY)
     assert {source for source, _ in before} >= {"celestrak_gp", "celestrak_tle", "usgs_quakes"}
-    texts = {"layers/satellites.py": "a = 1  # why", "layers/earthquakes.py": "b = 2", "layers/values.py": "c = 3"}
+    texts = {
+        "datasets/satellites/derive.py": "a = 1  # why",
+        "datasets/earthquakes/derive.py": "b = 2",
+        "layers/values.py": "c = 3",
+    }
 
     def told(**changed: str) -> dict[str, str]:
         known = texts | {name.replace("__", "/") + ".py": text for name, text in changed.items()}
@@ -110,20 +114,18 @@ def test_a_recipe_is_of_the_program_and_not_of_its_comments(monkeypatch: pytest.
         return {source: recipe for (source, _), recipe in recipes(REGISTRY).items()}
 
     first = told()
-    assert told(layers__satellites="a = 1\n\n# another reason") == first
-    moved = told(layers__satellites="a = 2")
+    assert told(datasets__satellites__derive="a = 1\n\n# another reason") == first
+    moved = told(datasets__satellites__derive="a = 2")
     assert {source for source in first if moved[source] != first[source]} == {"celestrak_gp", "celestrak_tle"}
     assert all(recipe != first[source] for source, recipe in told(layers__values="c = 4").items())
 
 
 @pytest.mark.parametrize("adapter", [one for one in REGISTRY.all() if one.derive], ids=lambda one: one.id)
 def test_what_derives_is_all_in_the_files_that_a_recipe_is_of(adapter: LayerAdapter) -> None:
-    """A layer's file asks nothing of ours but the values and the frozen types."""
-    tree = ast.parse(deriving.text_of(f"layers/{adapter.id}.py"))
+    """It is in the file that the sum is of, which asks nothing of ours but the values and the frozen types."""
+    assert adapter.derive is not None and adapter.derive.__module__ == f"planetwire.datasets.{adapter.id}.derive"
+    tree = ast.parse(deriving.text_of(f"datasets/{adapter.id}/derive.py"))
     ours = {
         node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and "planetwire" in str(node.module)
     }
-    assert ours <= {f"planetwire.layers.{name}" for name in ("values", "places")} | {
-        "planetwire.model",
-        "planetwire.observing",
-    }
+    assert ours <= {f"planetwire.layers.{name}" for name in ("values", "places")} | {"planetwire.model"}

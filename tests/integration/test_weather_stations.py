@@ -15,12 +15,12 @@ import pytest_asyncio
 from fix_observations import START, Observations, open_observations
 from planetwire.cities import BY_KEY
 from planetwire.database.postgres import Pool
+from planetwire.datasets.registry import layer_registry
 from planetwire.errors import BackendError
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.stations import StationBridge, fact_of
 from planetwire.facts.stations_postgres import PostgresStations
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Cursor, Fact, LogEvent
 from planetwire.runtime.clock import ManualClock, utc_text
 
@@ -36,9 +36,7 @@ class Globe:
         self.observations = observations
         self.pool = pool
         self._shifts = 0
-        self.stations = PostgresStations(
-            pool, PostgresFactStore(pool, Projection(EarthLayerAdapterRegistry().derivers))
-        )
+        self.stations = PostgresStations(pool, PostgresFactStore(pool, Projection(layer_registry().derivers)))
         self.begin()
 
     def begin(self) -> None:

@@ -11,10 +11,10 @@ import pytest
 from ledger_tools import until
 from long_form import amount, seed_of
 from planetwire.database.postgres import Pool, open_pool
+from planetwire.datasets.registry import layer_registry
 from planetwire.facts.by_hand import ByHand
 from planetwire.facts.by_hand_postgres import PostgresByHandFacts
 from planetwire.facts.derived_postgres import Projection
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.runtime.clock import SystemClock
 from planetwire.runtime.ending import end_all
@@ -23,7 +23,7 @@ from random_writes import FAR, REFUSED, SOURCES, Writer
 # Short with the other tests, long by `make test-long`; PLANETWIRE_LONG_CHANGES names any other number.
 WRITES = amount("CHANGES", 300, 6_000)
 WRITERS, LOOPS = 5, 2
-DERIVERS = EarthLayerAdapterRegistry().derivers
+DERIVERS = layer_registry().derivers
 LOAD = """insert into collected_data (source, external_key, kind, title)
 select $1, 'load-' || n, 'k', 'L' || $2::int from generate_series(1, 520) n
 on conflict (source, external_key) do update set title = excluded.title"""

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from bodies import RUNWAYS
 from long_form import examples
-from planetwire.collect.feed_celestrak import CelestrakGp
-from planetwire.collect.feed_metar import AwcMetar
-from planetwire.collect.feed_runway import RunwayObs
-from planetwire.collect.feed_usgs import UsgsQuakes
+from planetwire.datasets.earthquakes.feed import UsgsQuakes
+from planetwire.datasets.satellites.feed import CelestrakGp
+from planetwire.datasets.weather_stations.feed_metar import AwcMetar
+from planetwire.datasets.weather_stations.feed_runway import RunwayObs
 from planetwire.errors import FeedError
 from planetwire.model import Fact, Parsed
 

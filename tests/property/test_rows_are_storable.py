@@ -19,18 +19,18 @@ from fix_observations import open_observations
 from fix_postgres import database_of
 from long_form import examples
 from planetwire.cities import CITIES
-from planetwire.collect.feed_celestrak import CelestrakGp
-from planetwire.collect.feed_metar import AwcMetar
-from planetwire.collect.feed_runway import RunwayObs
-from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.collect.push.accept import Ingest
 from planetwire.database.postgres import open_pool
+from planetwire.datasets.earthquakes.feed import UsgsQuakes
+from planetwire.datasets.registry import layer_registry
+from planetwire.datasets.satellites.feed import CelestrakGp
+from planetwire.datasets.weather_stations.feed_metar import AwcMetar
+from planetwire.datasets.weather_stations.feed_runway import RunwayObs
 from planetwire.errors import FeedError
 from planetwire.facts import aside_postgres
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.stations_postgres import _Tx
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Batch, Fact, Parsed
 from planetwire.runtime.clock import ManualClock
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
@@ -130,7 +130,7 @@ async def store(dsn: str, source: str, facts: list[Fact]) -> tuple[int, int]:
     """How many facts and derived rows there are afterwards."""
     pool = await open_pool(dsn, application="test", max_size=2)
     try:
-        projection = Projection(EarthLayerAdapterRegistry().derivers)
+        projection = Projection(layer_registry().derivers)
         async with pool.acquire() as connection, connection.transaction():
             await PostgresFactStore(pool, projection).upsert(_Tx(connection), source, Batch(facts, complete=True), None)
         features, total = await PostgresFactStore(pool).features([source], None)

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.datasets.registry import layer_registry
+from planetwire.datasets.satellites.derive import ORBITS
 from planetwire.model import Derived, Fact
 
-REGISTRY = EarthLayerAdapterRegistry()
+REGISTRY = layer_registry()
 AT = datetime(2026, 11, 30, 12, tzinfo=UTC)
 ISS: dict[str, Any] = {
     "OBJECT_ID": "1998-067A",
@@ -28,19 +29,24 @@ ISS: dict[str, Any] = {
 
 
 def derived(source: str, data: dict[str, Any], key: str = "25544", title: str = "ISS (ZARYA)") -> Derived:
-    ((_, derive),) = REGISTRY.derivers(source)
-    return derive(Fact(key, "satellite", title, data, None, None, AT))
+    (how,) = REGISTRY.derivers(source)
+    return how.derive(Fact(key, "satellite", title, data, None, None, AT))
+
+
+def orbit_of(made: Derived) -> dict[str, Any]:
+    """By column; empty without one."""
+    row = made.rows.get(ORBITS.name, ())
+    return dict(zip((column.name for column in ORBITS.columns), row, strict=True)) if row else {}
 
 
 def test_a_satellite_is_found_by_its_numbers_and_has_an_orbit() -> None:
     """S22."""
     made = derived("celestrak_gp", ISS)
     assert made.subtitle == "NORAD 25544 · 1998-067A"
-    orbit = made.orbit
-    assert orbit is not None
-    assert (orbit.norad_id, orbit.name, orbit.epoch, orbit.regime) == (25544, "ISS (ZARYA)", AT, "LEO")
-    assert orbit.period_min == pytest.approx(92.9, abs=0.1)
-    assert 400 < orbit.perigee_km < orbit.apogee_km < 430
+    orbit = orbit_of(made)
+    assert [orbit[name] for name in ("norad_id", "name", "epoch", "regime")] == [25544, "ISS (ZARYA)", AT, "LEO"]
+    assert orbit["period_min"] == pytest.approx(92.9, abs=0.1)
+    assert 400 < orbit["perigee_km"] < orbit["apogee_km"] < 430
     assert derived("celestrak_tle", ISS) == made
 
 
@@ -49,23 +55,22 @@ def test_a_satellite_is_found_by_its_numbers_and_has_an_orbit() -> None:
     [(15.5, 0.001, "LEO"), (2.0, 0.01, "MEO"), (1.0027, 0.0002, "GEO"), (2.0, 0.7, "HEO"), (1.0, 0.3, "HEO")],
 )
 def test_the_regime_is_the_one_that_the_page_colours(turns: float, ecc: float, regime: str) -> None:
-    orbit = derived("celestrak_gp", {**ISS, "MEAN_MOTION": turns, "ECCENTRICITY": ecc}).orbit
-    assert orbit is not None
-    assert orbit.regime == regime
+    made = derived("celestrak_gp", {**ISS, "MEAN_MOTION": turns, "ECCENTRICITY": ecc})
+    assert orbit_of(made)["regime"] == regime
 
 
 def test_new_elements_of_the_same_satellite_leave_its_identity_as_it_is() -> None:
     """The rows of search are not rewritten by each new epoch."""
     first, second = derived("celestrak_gp", ISS), derived("celestrak_gp", {**ISS, "MEAN_ANOMALY": 31.0})
     assert (first.subtitle, first.properties, first.severity) == (second.subtitle, second.properties, second.severity)
-    assert first.orbit != second.orbit
+    assert first.rows != second.rows
 
 
 def test_a_quake_is_found_by_magnitude_and_day_and_weighs_as_much() -> None:
     """S22."""
     made = derived("usgs_quakes", {"mag": 5.44, "mag_type": "mww", "depth_km": 10.0}, "us1", "off Honshu")
     assert made.subtitle == "M 5.4 · 2026-11-30"
-    assert (made.severity, made.alt_m, made.orbit) == (5.44, -10_000.0, None)
+    assert (made.severity, made.alt_m, made.rows) == (5.44, -10_000.0, {})
 
 
 def test_a_weather_station_is_found_by_airport_city_and_code_and_says_which_city_it_is_of() -> None:
@@ -85,10 +90,10 @@ ANY_DATA = st.dictionaries(
 
 @given(source=st.sampled_from(["celestrak_gp", "usgs_quakes"]), data=ANY_DATA)
 def test_no_fact_is_too_strange(source: str, data: dict[str, Any]) -> None:
-    orbit = derived(source, data).orbit
-    if orbit is not None:
-        assert 0 <= orbit.norad_id < 10**9
-        assert all(value == value and abs(value) < 1e300 for value in (orbit.apogee_km, orbit.perigee_km))
+    orbit = orbit_of(derived(source, data))
+    if orbit:
+        assert 0 <= orbit["norad_id"] < 10**9
+        assert all(value == value and abs(value) < 1e300 for value in (orbit["apogee_km"], orbit["perigee_km"]))
 
 
 def test_a_source_that_nobody_maps_has_no_derived_rows() -> None:

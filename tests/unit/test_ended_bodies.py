@@ -8,10 +8,10 @@ import orjson
 import pytest
 
 from bodies import AT, METARS, QUAKES, RECORD, RECORDS, RUNWAYS, TLE, as_csv, as_kvn, as_xml
-from planetwire.collect.feed_celestrak import CelestrakGp
-from planetwire.collect.feed_metar import AwcMetar
-from planetwire.collect.feed_runway import RunwayObs
-from planetwire.collect.feed_usgs import UsgsQuakes
+from planetwire.datasets.earthquakes.feed import UsgsQuakes
+from planetwire.datasets.satellites.feed import CelestrakGp
+from planetwire.datasets.weather_stations.feed_metar import AwcMetar
+from planetwire.datasets.weather_stations.feed_runway import RunwayObs
 from planetwire.model import Parsed
 
 WHOLE: dict[str, tuple[Any, bytes]] = {

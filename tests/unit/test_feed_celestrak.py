@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
-from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.formats.omm import KEYS, BadRecord, epoch
+from planetwire.datasets.satellites.feed import CelestrakGp
 from planetwire.errors import FeedError
 from planetwire.model import Fact, Parsed
 

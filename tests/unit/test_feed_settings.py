@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.collect.feeds import access_to, check_feed, rules_of
 from planetwire.collect.http.client import DEADLINE_S, MAX_BODY_BYTES
 from planetwire.collect.http.credential import Credential
+from planetwire.datasets.earthquakes.feed import UsgsQuakes
 from planetwire.errors import SetupError
 from planetwire.settings import FeedSettings, Settings
 from planetwire.wiring.work import check_supported

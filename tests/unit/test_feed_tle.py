@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.formats.omm import BadRecord
 from planetwire.collect.formats.tle import catalogue_number, checksum, epoch, full_year, with_exponent
+from planetwire.datasets.satellites.feed import CelestrakGp
 from planetwire.model import Parsed
 
 AT = datetime(2026, 11, 29, 12, tzinfo=UTC)

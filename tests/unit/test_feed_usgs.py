@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from planetwire.collect.feed_usgs import UsgsQuakes
+from planetwire.datasets.earthquakes.feed import UsgsQuakes
 from planetwire.errors import FeedError
 from planetwire.model import Fact, Parsed
 

@@ -11,10 +11,10 @@ import pytest
 
 from bodies import AT, METARS, RECORD
 from planetwire.cities import BY_KEY
-from planetwire.collect.feed_celestrak import CelestrakGp
-from planetwire.collect.feed_metar import AwcMetar
-from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.collect.push.ingest import normalise
+from planetwire.datasets.earthquakes.feed import UsgsQuakes
+from planetwire.datasets.satellites.feed import CelestrakGp
+from planetwire.datasets.weather_stations.feed_metar import AwcMetar
 from planetwire.errors import InputError
 from planetwire.model import Fact, Parsed
 

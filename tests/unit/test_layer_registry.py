@@ -6,19 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from planetwire.collect.feeds import observation_feeds
+from planetwire.datasets.registry import layer_registry, layers, observation_feeds, owned_tables
 from planetwire.errors import NotFound
-from planetwire.layers.registry import LAYERS, EarthLayerAdapterRegistry
+from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import LayerAdapter, Strategy
 from planetwire.model.cache_names import is_meant, layer_body, terminal_body
-from planetwire.outbox.tables import WATCHED
+from planetwire.outbox.tables import watched
 
-REGISTRY = EarthLayerAdapterRegistry()
+REGISTRY = layer_registry()
 CABLES = replace(
-    LAYERS[0],
+    layers()[0],
     id="cables",
     feeds=(("collected_data", "cable_map"), ("cable_segments", "*")),
     owned_tables=("cable_segments", "cable_points"),
+    tables=(),
     aliases={},
 )
 
@@ -37,12 +38,13 @@ def test_the_shipped_sources_feed_their_layers_under_either_name() -> None:
     assert REGISTRY.sources_of("satellites") == ("celestrak_gp", "celestrak_tle")
 
 
-@pytest.mark.parametrize("adapter", LAYERS, ids=lambda adapter: adapter.id)
+@pytest.mark.parametrize("adapter", layers(), ids=lambda adapter: adapter.id)
 def test_every_declaration_is_complete(adapter: LayerAdapter) -> None:
     """S71, S73-S76."""
     assert adapter.feeds
     assert adapter.sources or adapter.kind == "meta"
-    kept = [*(layer_body(one.id, "live|gzip|") for one in LAYERS), terminal_body("scan"), terminal_body("detail paris")]
+    snapshots = [layer_body(one.id, "live|gzip|") for one in layers()]
+    kept = [*snapshots, terminal_body("scan"), terminal_body("detail paris")]
     assert is_meant(layer_body(adapter.id, "live|gzip|"), adapter.cache_patterns)
     for pattern in adapter.cache_patterns:
         assert any(is_meant(name, [pattern]) for name in kept), f"{pattern} means nothing that is kept"
@@ -50,7 +52,7 @@ def test_every_declaration_is_complete(adapter: LayerAdapter) -> None:
     assert about.zh is not None, "the Chinese page says it too"
     told = [text for one in (about, about.zh) for text in (one.publisher, one.licence, one.coverage, one.limits)]
     words = (*told, adapter.title, adapter.title_zh)
-    assert all(words) and "…" not in words, "left as `make new-layer` wrote it"
+    assert all(words) and "…" not in words, "left as `make new-dataset` wrote it"
     # Rows are known by id in one table only, and only its layer may be changed row by row.
     by_id = all(table == "earth_interactables" for table, _ in adapter.feeds)
     assert (adapter.default_strategy is Strategy.DELTA) == by_id
@@ -58,14 +60,14 @@ def test_every_declaration_is_complete(adapter: LayerAdapter) -> None:
     # The snapshot of any source shows a place that was put right by hand, so a change of one reaches its layer.
     for source in adapter.sources:
         assert ("resolved_locations", source) in adapter.feeds and "resolved_locations" in adapter.owned_tables
-    watched = {table.name for table in WATCHED}
-    assert {table for table, _ in adapter.feeds} | set(adapter.owned_tables) <= watched
+    names = {table.name for table in watched(owned_tables())}
+    assert {table for table, _ in adapter.feeds} | set(adapter.owned_tables) <= names
 
 
 def test_a_layer_is_added_by_one_declaration() -> None:
     """S72, S75, S92."""
-    registry = EarthLayerAdapterRegistry([*LAYERS, CABLES])
-    shipped = [adapter.id for adapter in LAYERS]
+    registry = EarthLayerAdapterRegistry([*layers(), CABLES])
+    shipped = [adapter.id for adapter in layers()]
     assert [adapter.id for adapter in registry.all()] == [*shipped, "cables"]
     assert registry.layers_of("cable_segments", "whatever") == ("cables",)
     assert registry.layers_of_source("cable_map") == ("cables",)
@@ -96,6 +98,6 @@ def test_an_unknown_layer_is_not_found() -> None:
 def test_declarations_that_contradict_each_other_do_not_load() -> None:
     """S71."""
     with pytest.raises(ValueError, match="twice"):
-        EarthLayerAdapterRegistry([*LAYERS, LAYERS[0]])
+        EarthLayerAdapterRegistry([*layers(), layers()[0]])
     with pytest.raises(ValueError, match="celestrak_tle"):
-        EarthLayerAdapterRegistry([*LAYERS, replace(CABLES, aliases={"celestrak_tle": "cable_map"})])
+        EarthLayerAdapterRegistry([*layers(), replace(CABLES, aliases={"celestrak_tle": "cable_map"})])

@@ -15,8 +15,8 @@ from fastapi import FastAPI
 from jsonschema import Draft202012Validator
 
 from fakes import MemoryEventLog
+from planetwire.datasets.registry import layer_registry
 from planetwire.errors import BackendError
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Cursor
 from planetwire.runtime.clock import ManualClock
 from planetwire.web.access.auth import Guard
@@ -73,7 +73,7 @@ class Made:
         self.clock = ManualClock(NOW)
         self.snapshots = LayerSnapshots(
             self.facts,  # type: ignore[arg-type]
-            EarthLayerAdapterRegistry(),
+            layer_registry(),
             self.log,
             self.cache,
             self.clock,

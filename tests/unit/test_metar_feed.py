@@ -11,8 +11,8 @@ import orjson
 import pytest
 
 from planetwire.cities import CITIES
-from planetwire.collect.feed_metar import AwcMetar
 from planetwire.collect.push.ingest import normalise
+from planetwire.datasets.weather_stations.feed_metar import AwcMetar
 from planetwire.errors import FeedError
 from planetwire.model import Parsed
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from planetwire.collect.feed_metar import AwcMetar
 from planetwire.collect.formats.metar_text import BadReport, observed_at
+from planetwire.datasets.weather_stations.feed_metar import AwcMetar
 
 AT = datetime(2026, 11, 29, 12, tzinfo=UTC)
 

@@ -13,9 +13,9 @@ from typing import Any
 import orjson
 import pytest
 
-from planetwire.collect.feed_celestrak import CelestrakGp
-from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.collect.formats.pieces import SLICE_RECORDS, Piece, in_pieces, one_ahead
+from planetwire.datasets.earthquakes.feed import UsgsQuakes
+from planetwire.datasets.satellites.feed import CelestrakGp
 from planetwire.errors import FeedError
 from planetwire.model import Fact, Parsed
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planetwire.datasets.registry import layers
 from planetwire.facts import gazetteer_geonames
 from planetwire.facts.gazetteer_geonames import GeonamesGazetteer
 from planetwire.facts.places import EARTH_M, LEAST_CONFIDENCE, Found, Placed, moved, resolve
 from planetwire.layers.places import asked
-from planetwire.layers.registry import LAYERS
 from planetwire.model import Fact, PlaceAsked
 
 GAZETTEER = GeonamesGazetteer()  # read once for all tests
@@ -75,7 +75,7 @@ def test_a_name_is_asked_for_with_its_country_and_nothing_without_a_name() -> No
 def test_satellites_move_and_ask_for_no_place_and_every_other_layer_of_facts_does() -> None:
     asking = {
         layer.id: layer.derive(fact({"place": "Tokyo", "city": "Tokyo"})).place is not None
-        for layer in LAYERS
+        for layer in layers()
         if layer.derive
     }
     assert asking == {"satellites": False, "earthquakes": True, "weather_stations": True}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planetwire.layers.registry import LAYERS
+from planetwire.datasets.registry import layers
 from planetwire.model.presentation import (
     CardRow,
     Choice,
@@ -81,7 +81,7 @@ def numbered(count: int) -> list[ScaleClass]:
 )
 def test_a_wrong_look_is_refused_by_layer_and_class(look: Look, fault: str) -> None:
     with pytest.raises(ValueError, match=r"^layer earthquakes: ") as refused:
-        replace(LAYERS[1], look=look)
+        replace(layers()[1], look=look)
     assert fault in str(refused.value)
 
 
@@ -115,17 +115,17 @@ def test_a_wrong_look_is_refused_by_layer_and_class(look: Look, fault: str) -> N
 )
 def test_a_wrong_row_is_refused_by_layer_and_row(row: CardRow, fault: str) -> None:
     with pytest.raises(ValueError, match=rf"^layer earthquakes: .*row {row.key}: ") as refused:
-        replace(LAYERS[1], card=(row,))
+        replace(layers()[1], card=(row,))
     assert fault in str(refused.value)
 
 
 def test_a_card_is_bounded_and_every_fault_is_told_at_once() -> None:
     rows = tuple(replace(ROW, key=f"r{number}") for number in range(ROWS_MAX))
-    assert replace(LAYERS[1], card=rows).card == rows
+    assert replace(layers()[1], card=rows).card == rows
     with pytest.raises(ValueError, match=f"{ROWS_MAX + 1} rows"):
-        replace(LAYERS[1], card=(*rows, ROW))
+        replace(layers()[1], card=(*rows, ROW))
     with pytest.raises(ValueError, match="row ash is there twice; row ash: no English label") as refused:
-        replace(LAYERS[1], look=Look(size=FixedSize(0.9)), card=(ROW, replace(ROW, label="")))
+        replace(layers()[1], look=Look(size=FixedSize(0.9)), card=(ROW, replace(ROW, label="")))
     assert "size: " in str(refused.value)
 
 
@@ -138,7 +138,7 @@ def test_the_bounds_themselves_are_allowed() -> None:
         Look(size=GROWING),
         Look(late=Late(60.0, 1.0)),
     ):
-        assert replace(LAYERS[1], look=look).look == look
+        assert replace(layers()[1], look=look).look == look
 
 
 def test_what_was_not_given_is_not_on_the_wire() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from planetwire.datasets.registry import layer_registry
 from planetwire.errors import BackendError
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.relay.relay import Relay
 from planetwire.runtime.clock import ManualClock
@@ -45,7 +45,7 @@ async def test_after_a_failure_it_tries_again_within_two_seconds_however_often_i
     nothing: Any = lambda events: None  # noqa: E731
     relay = Relay(
         away,  # type: ignore[arg-type]
-        EarthLayerAdapterRegistry(),
+        layer_registry(),
         invalidate,
         MemoryWakeup(),
         RelaySettings(),

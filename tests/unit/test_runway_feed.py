@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 import pytest
 
-from planetwire.collect.feed_runway import RunwayObs
 from planetwire.collect.feeds import check_feed
 from planetwire.collect.push.ingest import normalise
+from planetwire.datasets.weather_stations.feed_runway import RunwayObs
 from planetwire.errors import FeedError, SetupError
 from planetwire.model import Parsed
 from planetwire.settings import FeedSettings

@@ -1,4 +1,4 @@
-"""The feeds there are: those that bring facts, run by collect jobs, and those that bring observations."""
+"""What a feed is: one that brings facts, run by collect jobs, or one that brings observations; and whom it asks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
-from planetwire.collect.feed_celestrak import CelestrakGp
-from planetwire.collect.feed_metar import AwcMetar
-from planetwire.collect.feed_runway import RunwayObs
-from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.collect.formats.pieces import Piece
 from planetwire.collect.http.client import FetchRules
 from planetwire.collect.http.credential import BEARER, Access
@@ -63,21 +59,9 @@ class ObservationFeed(Protocol):
         """Ingest patches in time order, and the counts of rows that gave none."""
 
 
-def fact_feeds() -> dict[str, FactFeed]:
-    """By source."""
-    feeds: tuple[FactFeed, ...] = (CelestrakGp(), UsgsQuakes())
-    return {feed.source: feed for feed in feeds}
-
-
-def observation_feeds() -> dict[str, ObservationFeed]:
-    """By source."""
-    feeds: tuple[ObservationFeed, ...] = (AwcMetar(), RunwayObs())
-    return {feed.source: feed for feed in feeds}
-
-
-def source_defaults(settings: Settings) -> list[SourceDefaults]:
-    """Schedule of the fact feeds with the operator's settings in force, for the ledger's schedule."""
-    return [_defaults(feed, settings.feed(feed.source)) for feed in fact_feeds().values()]
+def source_defaults(feeds: Iterable[FactFeed], settings: Settings) -> list[SourceDefaults]:
+    """Schedule of these feeds with the operator's settings in force, for the ledger's schedule."""
+    return [_defaults(feed, settings.feed(feed.source)) for feed in feeds]
 
 
 def _defaults(feed: FactFeed, own: FeedSettings) -> SourceDefaults:

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from planetwire.demo.providers.answer import JSON, Answer, Query, text
+from planetwire.demo.providers.simulation import simulations
 from planetwire.demo.script import Counts, CountTable, Scripts, Step, bytes_of, checked, step_of
 from planetwire.demo.simclock import SimClock
 from planetwire.demo.wire import BadRequest, Request, body_on_wire, prepare, requests, send
@@ -32,6 +33,7 @@ def demo_environment(url: str) -> dict[str, str]:
         "usgs_quakes": (f"{url}{QUAKES_FOLDER}all_day.geojson", 15),
         "awc_metar": (f"{url}{METAR_PATH}", 30),
         "runway_obs": (f"{url}{RUNWAYS_PATH}", 30),
+        **{one.source: (f"{url}{one.path}", one.interval_s) for one in simulations()},
     }
     environment = {"PLANETWIRE_SIMULATED": "true"}
     for source, (address, interval_s) in feeds.items():

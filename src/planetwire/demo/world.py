@@ -9,6 +9,7 @@ from planetwire.demo.providers.metars import Metars
 from planetwire.demo.providers.quakes import Quakes
 from planetwire.demo.providers.runways import Runways
 from planetwire.demo.providers.satellites import Satellites
+from planetwire.demo.providers.simulation import simulations
 from planetwire.demo.simclock import SimClock
 
 GP_PATH = "/NORAD/elements/gp.php"
@@ -49,6 +50,7 @@ class World:
         self.quakes = Quakes(seed, clock.start_s)
         self.metars = Metars(seed, clock.start_s, cadence_s)
         self.runways = Runways(seed, clock.start_s, cadence_s)
+        self._others = {one.path: one for one in simulations()}
 
     def answer(self, path: str, query: Query) -> Answer:
         """The provider's answer now; 404 for a path that no provider has."""
@@ -63,6 +65,8 @@ class World:
             return self.metars.cache_file(now_s)
         if path == RUNWAYS_PATH:
             return self.runways.answer(query, now_s)
+        if path in self._others:
+            return self._others[path].answer(self.seed, query, now_s)
         name = path.removeprefix(SAMPLES_FOLDER)
         if path.startswith(SAMPLES_FOLDER) and name in sample_names():
             return Answer(sample(name), sample_type(name))

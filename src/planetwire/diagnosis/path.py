@@ -11,20 +11,20 @@ from ssl import SSLContext
 from typing import TypeVar
 
 from planetwire.audit.audit_postgres import note_in
-from planetwire.collect.feeds import observation_feeds
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.database.postgres import Connection, Pool, close_pool, connect, open_pool, translated
+from planetwire.datasets.registry import layer_registry, observation_feeds, owned_tables
 from planetwire.errors import BackendError, PlanetwireError, SetupError, StateError
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.facts.sqlite.diagnosis_sqlite import examine_file as examine_file
 from planetwire.jobs.ledger.diagnosis_postgres import examine_ledger
 from planetwire.layers.canary import CANARY
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.migrating.migrate import pending_postgres
 from planetwire.model import Actor, Json
 from planetwire.model.acts import Act
 from planetwire.model.finding import Finding, first_broken, step
+from planetwire.outbox.tables import watched
 from planetwire.outbox.upkeep.canary_postgres import Canary, release_canary, watch_canary
 from planetwire.outbox.upkeep.desk_postgres import OutboxDesk
 from planetwire.outbox.upkeep.diagnosis_postgres import examine
@@ -52,10 +52,15 @@ BROWSERS = "Browsers can connect"
 
 async def examine_database(connection: Connection, canary: Canary | None = None) -> list[Json]:
     """Steps of the path up to the relay, then `server` and `ledger`."""
-    steps = await _within("outbox", "The path can be examined", lambda: examine(connection, canary))
+    steps = await _within("outbox", "The path can be examined", lambda: examine(connection, watched_tables(), canary))
     for name, look in (("server", examine_server), ("ledger", examine_ledger)):
         steps += await _within(name, f"The {name} can be examined", lambda look=look: _one(look(connection)))  # type: ignore[misc]
     return steps + await _within("outlets", "The outlets can be examined", lambda: examine_outlets(connection))
+
+
+def watched_tables() -> list[str]:
+    """Tables whose changes reach the map."""
+    return [table.name for table in watched(owned_tables())]
 
 
 async def _one(look: Awaitable[Json]) -> list[Json]:
@@ -201,7 +206,7 @@ async def repair(dsn: str, by: Actor) -> int:
     connection = await connect(dsn, application="migrate")
     try:
         async with connection.transaction():
-            made = await repair_triggers(connection)
+            made = await repair_triggers(connection, watched_tables())
             await note_in(connection, Act(by, "schema.repaired", details={"triggers": made}))
         return made
     finally:
@@ -222,9 +227,9 @@ async def layer_records(dsn: str) -> list[Json]:
     async with of_this_version(dsn):
         pool = await open_pool(dsn, application="cli", max_size=2)
         try:
-            facts, objects = PostgresFactStore(pool), PostgresObjectStore(pool)
+            facts, objects = PostgresFactStore(pool), PostgresObjectStore(pool, owned_tables())
             log, clock = await PostgresEventLog.open(pool), SystemClock()
-            registry = EarthLayerAdapterRegistry()
+            registry = layer_registry()
             return await LayerSnapshots(facts, registry, log, MemoryCache(), clock, objects=objects).layers()
         finally:
             await close_pool(pool)

@@ -8,10 +8,17 @@ import orjson
 
 from planetwire.text import plain_json
 
+MAX_TEXT_CHARS = 2_000  # of what was typed in as a title; its first 500 can be searched for
+
 
 def text(value: str) -> str:
     """Without NUL and without lone surrogates: it has neither."""
     return plain_json.text(value).replace("\x00", "")
+
+
+def short(value: str) -> str:
+    """The same, cut at a length that nobody means."""
+    return text(value)[:MAX_TEXT_CHARS]
 
 
 def finite(value: float | None) -> float | None:

@@ -13,17 +13,15 @@ from planetwire.database.postgres import Connection
 from planetwire.database.sql import queries_beside
 from planetwire.facts import clean
 from planetwire.facts.aside_postgres import each_that_can
+from planetwire.facts.owned_postgres import put_owned
 from planetwire.facts.places import RESOLVERS, Gazetteer, Placed, own, resolve
-from planetwire.model import Derived, Deriver, Fact, Orbit, PlaceAsked
+from planetwire.model import Derivation, Derived, Fact, PlaceAsked
 
 Q = queries_beside(__file__)
 
 CATCH_UP_ROWS = 2_000
-MAX_TEXT_CHARS = 2_000  # of what was typed in as a title; its first 500 can be searched for
 NOTHING = b"{}"
-STAGE = "derived_stage"
-FOUND_COLUMNS = 10  # of the stage, before those of the orbit
-NO_ORBIT = (None,) * len(Orbit._fields)
+STAGE = "interactables_stage"
 
 
 class Projection:
@@ -32,51 +30,50 @@ class Projection:
     Where a fact lies that has no coordinates is said by the first of its layers, and looked up in the `gazetteer`.
     """
 
-    def __init__(
-        self, derivers: Callable[[str], Sequence[tuple[str, Deriver]]], gazetteer: Gazetteer | None = None
-    ) -> None:
+    def __init__(self, derivers: Callable[[str], Sequence[Derivation]], gazetteer: Gazetteer | None = None) -> None:
         """Without a gazetteer no name is looked up."""
         self._derivers = derivers
         self._gazetteer = gazetteer or NoNames()
 
     async def project(self, connection: Connection, source: str, facts: Sequence[Fact]) -> None:
         """Of facts that the open transaction wrote or locked; each key once. Rows with the same values stay."""
-        for layer, derive in self._derivers(source):
-            await self._put(connection, layer, source, facts, derive)
+        for how in self._derivers(source):
+            await self._put(connection, source, facts, how)
 
     async def project_each(self, connection: Connection, source: str, facts: Sequence[Fact]) -> None:
         """The same, but a fact that cannot be derived is put aside: it is on the map and not in search."""
-        for layer, derive in self._derivers(source):
-            await self._each(connection, layer, source, facts, derive)
+        for how in self._derivers(source):
+            await self._each(connection, source, facts, how)
 
     async def catch_up(self, connection: Connection, source: str) -> int:
         """Facts that no job of this version wrote, as those typed in by hand; how many there were."""
         done = 0
-        for layer, derive in self._derivers(source):
+        for how in self._derivers(source):
             after, more = "", True
             while more:
-                facts = await _missing(connection, source, layer, after)
+                facts = await _missing(connection, source, how.layer, after)
                 if facts:
-                    await self._each(connection, layer, source, facts, derive)
+                    await self._each(connection, source, facts, how)
                     after = facts[-1].external_key  # those that were put aside are still missing
                 done += len(facts)
                 more = len(facts) == CATCH_UP_ROWS
         return done
 
-    async def _each(
-        self, connection: Connection, layer: str, source: str, facts: Sequence[Fact], derive: Deriver
-    ) -> None:
+    async def _each(self, connection: Connection, source: str, facts: Sequence[Fact], how: Derivation) -> None:
         await each_that_can(
-            connection, source, facts, lambda some: self._put(connection, layer, source, some, derive), doing="derived"
+            connection, source, facts, lambda some: self._put(connection, source, some, how), doing="derived"
         )
 
-    async def _put(
-        self, connection: Connection, layer: str, source: str, facts: Sequence[Fact], derive: Deriver
-    ) -> None:
-        derived = [derive(fact) for fact in facts]
+    async def _put(self, connection: Connection, source: str, facts: Sequence[Fact], how: Derivation) -> None:
+        derived = [how.derive(fact) for fact in facts]
         keys = [clean.text(fact.external_key) for fact in facts]
-        await _put_rows(connection, layer, source, [_row(*one) for one in zip(keys, facts, derived, strict=True)])
-        if layer == self._derivers(source)[0][0]:
+        rows = [_row(*one) for one in zip(keys, facts, derived, strict=True)]
+        await connection.execute(Q.create_stage)
+        await connection.copy_records_to_table(STAGE, records=rows)
+        await connection.execute(Q.put_interactables, how.layer, source)
+        for table in how.tables:
+            await put_owned(connection, table, source, keys, [one.rows.get(table.name) for one in derived])
+        if how.layer == self._derivers(source)[0].layer:
             asked = {key: one.place for key, one in zip(keys, derived, strict=True) if one.place is not None}
             await self._put_places(connection, source, dict(zip(keys, facts, strict=True)), asked)
 
@@ -124,35 +121,17 @@ def _columns(places: Mapping[str, Placed]) -> list[list[object]]:
     return [list(places), *parts]
 
 
-async def _put_rows(connection: Connection, layer: str, source: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    without = [row[0] for row in rows if row[FOUND_COLUMNS] is None]
-    await connection.execute(Q.create_stage)
-    await connection.copy_records_to_table(STAGE, records=rows)
-    await connection.execute(Q.put_interactables, layer, source)
-    if len(without) < len(rows):
-        await connection.execute(Q.put_orbits, source)
-    if without:
-        await connection.execute(Q.drop_orbits, source, without)
-
-
 def _row(key: str, fact: Fact, derived: Derived) -> tuple[object, ...]:
     """In the order of the stage's columns."""
-    orbit = NO_ORBIT if derived.orbit is None else _clean(derived.orbit)
     return (
         key,
-        clean.text(fact.kind)[:MAX_TEXT_CHARS],
-        clean.text(fact.title)[:MAX_TEXT_CHARS],
-        clean.text(derived.subtitle)[:MAX_TEXT_CHARS],
+        clean.short(fact.kind),
+        clean.short(fact.title),
+        clean.short(derived.subtitle),
         clean.finite(fact.lat),
         clean.finite(fact.lon),
         clean.finite(derived.alt_m),
         clean.json_bytes(derived.properties) if derived.properties else NOTHING,
         clean.finite(derived.severity),
         fact.valid_until,
-        *orbit,
     )
-
-
-def _clean(orbit: Orbit) -> Orbit:
-    name = clean.text(orbit.name)[:MAX_TEXT_CHARS]
-    return orbit if name == orbit.name else orbit._replace(name=name)

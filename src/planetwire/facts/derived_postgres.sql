@@ -1,22 +1,18 @@
 -- name: create_stage
--- Lives as long as its connection, is empty after each commit; `norad_id` null: no orbit. Rows arrive by binary COPY,
--- which costs the sender half of what arrays do. No sequential scans: as for facts.
-create temporary table if not exists derived_stage (
+-- Lives as long as its connection, is empty after each commit. Rows arrive by binary COPY, which costs the sender half of
+-- what arrays do. No sequential scans: as for facts.
+create temporary table if not exists interactables_stage (
     fact_key text, kind text, title text, subtitle text, lat double precision, lon double precision,
-    alt_m double precision, properties jsonb, severity double precision, valid_until timestamptz,
-    norad_id bigint, name text, epoch timestamptz, inclination double precision, raan double precision,
-    ecc double precision, argp double precision, mean_anomaly double precision, mean_motion double precision,
-    bstar double precision, period_min double precision, apogee_km double precision, perigee_km double precision,
-    regime text
+    alt_m double precision, properties jsonb, severity double precision, valid_until timestamptz
 ) on commit delete rows;
-delete from derived_stage; -- what an earlier layer of the same transaction left
+delete from interactables_stage; -- what an earlier layer of the same transaction left
 set local enable_seqscan = off
 
 -- name: put_interactables
 -- Rows that are there with the same values are left out before the insert: a conflict would lock, and so write, each.
 -- Looked up one by one: a plan made for thousands is kept for the single one, and would read the whole table for it.
 with wanted as (
-    select $1 || ':' || $2 || ':' || n.fact_key as id, n.* from derived_stage n
+    select $1 || ':' || $2 || ':' || n.fact_key as id, n.* from interactables_stage n
 ), changed as (
     select n.* from wanted n
     left join lateral (select * from earth_interactables old where old.id = n.id offset 0) o on true
@@ -34,32 +30,6 @@ on conflict (id) do update set
     title = excluded.title, subtitle = excluded.subtitle, lat = excluded.lat, lon = excluded.lon,
     alt_m = excluded.alt_m, properties = excluded.properties, severity = excluded.severity,
     valid_until = excluded.valid_until, updated_at = clock_timestamp()
-
--- name: put_orbits
--- Elements of changed facts have nearly all changed: no look beforehand.
-insert into satellite_orbits as o
-    (source, fact_key, norad_id, name, epoch, inclination, raan, ecc, argp, mean_anomaly, mean_motion, bstar,
-     period_min, apogee_km, perigee_km, regime)
-select $1, fact_key, norad_id, name, epoch, inclination, raan, ecc, argp, mean_anomaly, mean_motion, bstar,
-    period_min, apogee_km, perigee_km, regime
-from derived_stage n
-where norad_id is not null
-order by n.fact_key
-on conflict (source, fact_key) do update set
-    norad_id = excluded.norad_id, name = excluded.name, epoch = excluded.epoch, inclination = excluded.inclination,
-    raan = excluded.raan, ecc = excluded.ecc, argp = excluded.argp, mean_anomaly = excluded.mean_anomaly,
-    mean_motion = excluded.mean_motion, bstar = excluded.bstar, period_min = excluded.period_min,
-    apogee_km = excluded.apogee_km, perigee_km = excluded.perigee_km, regime = excluded.regime
-where (o.norad_id, o.name, o.epoch, o.inclination, o.raan, o.ecc, o.argp, o.mean_anomaly, o.mean_motion, o.bstar,
-    o.period_min, o.apogee_km, o.perigee_km, o.regime)
-    is distinct from
-    (excluded.norad_id, excluded.name, excluded.epoch, excluded.inclination, excluded.raan, excluded.ecc,
-     excluded.argp, excluded.mean_anomaly, excluded.mean_motion, excluded.bstar, excluded.period_min,
-     excluded.apogee_km, excluded.perigee_km, excluded.regime)
-
--- name: drop_orbits
--- Of facts whose elements say nothing any more.
-delete from satellite_orbits where source = $1 and fact_key = any ($2::text[])
 
 -- name: put_places
 -- Rows that are there with the same values are not written. What somebody put right, or locked, or what another program

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from planetwire.database.postgres import Pool, read_again, translated
 from planetwire.database.sql import queries_beside
 from planetwire.facts.facts_postgres import readable
-from planetwire.model import Json
+from planetwire.facts.owned_postgres import beside
+from planetwire.model import Json, OwnedTable
 from planetwire.text import plain_json
 
 Q = queries_beside(__file__)
@@ -17,10 +18,12 @@ NO_NUMBERS = ("NaN", "Infinity", "-Infinity", "infinity", "-infinity")
 
 
 class PostgresObjectStore:
-    """Port ObjectStore."""
+    """Port ObjectStore. `tables`: those of layers; a card shows the rows of the ones that have a key in it."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, tables: Iterable[OwnedTable] = ()) -> None:
         self._pool = pool
+        self._shown = {table.card_key: table for table in tables if table.card_key is not None}
+        self._read_card = beside(Q.card, list(self._shown.values()))
 
     @read_again
     async def search(self, question: str, layer: str | None, limit: int) -> Sequence[Json]:
@@ -34,8 +37,8 @@ class PostgresObjectStore:
         """See the port."""
         layer, source, key = (*object_id.split(":", 2), "", "")[:3]
         async with translated():
-            row = await self._pool.fetchrow(Q.card, object_id, layer, source, key)
-        return _card(dict(row)) if row is not None else None
+            row = await self._pool.fetchrow(self._read_card, object_id, layer, source, key)
+        return _card(dict(row), self._shown) if row is not None else None
 
     @read_again
     async def features(self, ids: Sequence[str] | None, limit: int | None) -> tuple[Sequence[bytes], int]:
@@ -51,12 +54,20 @@ class PostgresObjectStore:
         return [readable(row[0]) for row in rows], total
 
 
-def _card(row: Json) -> Json:
-    """As JSON can say it: what was typed in may be too deep, and a column may hold NaN, which jsonb writes as text."""
-    orbit = row["orbit"]
-    if isinstance(orbit, dict):
-        row["orbit"] = {key: None if key != "name" and value in NO_NUMBERS else value for key, value in orbit.items()}
+def _card(row: Json, shown: Mapping[str, OwnedTable]) -> Json:
+    """As JSON can say it: what was typed in may be too deep. The rows of owned tables come after the fact's data."""
+    owned = {key: _plain(table, row.pop(table.name)) for key, table in shown.items()}
     for name in ("data", "properties"):
         value = plain_json.loads(plain_json.dumps(row[name]))
         row[name] = value if isinstance(value, dict) else {}
-    return row
+    at = list(row).index("data") + 1
+    items = list(row.items())
+    return dict([*items[:at], *owned.items(), *items[at:]])
+
+
+def _plain(table: OwnedTable, row: Json | None) -> Json | None:
+    """A column may hold NaN, or a time without end, which jsonb writes as text."""
+    if row is None:
+        return None
+    texts = {column.name for column in table.columns if column.type == "text"}
+    return {key: None if key not in texts and value in NO_NUMBERS else value for key, value in row.items()}

@@ -39,7 +39,7 @@ select $1 as id, coalesce(i.layer, $2) as layer, f.source, f.external_key as key
     f.source || ':' || f.external_key as feature, f.kind, f.title, coalesce(i.subtitle, '') as subtitle,
     coalesce(r.lat, case when f.lat between -90 and 90 then f.lat end) as lat,
     coalesce(r.lon, case when f.lon between -360 and 360 then f.lon end) as lon, i.alt_m, i.severity,
-    coalesce(i.properties, '{}') as properties, f.data, to_jsonb(o) - array['id', 'source', 'fact_key'] as orbit,
+    coalesce(i.properties, '{}') as properties, f.data,
     r.method as place_method, r.precision_m as place_precision_m, r.confidence as place_confidence,
     r.resolver as place_resolver,
     case when f.observed_at between '0001-01-02Z' and '9999-12-30Z' then f.observed_at end as observed_at,
@@ -49,7 +49,6 @@ select $1 as id, coalesce(i.layer, $2) as layer, f.source, f.external_key as key
 from named
 join collected_data f on f.source = named.source and f.external_key = named.key
 left join earth_interactables i on i.id = $1
-left join satellite_orbits o on o.source = f.source and o.fact_key = f.external_key
 left join resolved_locations r on r.source = f.source and r.fact_key = f.external_key
 
 -- name: features

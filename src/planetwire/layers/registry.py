@@ -1,44 +1,26 @@
 """`EarthLayerAdapterRegistry`: the one place that binds source, table, layer, cache, owned rows and refresh.
 
-A layer is added by a declaration file beside this one and its name in `NAMES`, by nothing else.
+It is pure: the declarations are handed in, those of the datasets by `datasets/registry.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 
 from planetwire.errors import NotFound
-from planetwire.model import Deriver, LayerAdapter
+from planetwire.model import Derivation, LayerAdapter
 
-# One file each, in the order in which the page lists them. `make new-layer` adds a line.
-NAMES = (
-    "satellites",
-    "earthquakes",
-    "weather_stations",
-    "interactables",
-)
-
-
-def declared(name: str) -> LayerAdapter:
-    """The declaration in the file of this name: a constant of the same name in capitals."""
-    adapter = getattr(import_module(f"planetwire.layers.{name}"), name.upper())
-    if not isinstance(adapter, LayerAdapter) or adapter.id != name:
-        raise TypeError(f"layers/{name}.py declares no layer {name}")
-    return adapter
-
-
-LAYERS = tuple(declared(name) for name in NAMES)
 ANY = "*"
 
 
 class EarthLayerAdapterRegistry:
     """Look-ups over the declarations. Raises ValueError when two of them contradict each other."""
 
-    def __init__(self, adapters: Iterable[LayerAdapter] = LAYERS) -> None:
+    def __init__(self, adapters: Iterable[LayerAdapter]) -> None:
         self._adapters: dict[str, LayerAdapter] = {}
         self._aliases: dict[str, str] = {}
         self._feeds: dict[str, dict[str, list[str]]] = {}
+        self._owned: set[str | None] = set()
         for adapter in adapters:
             self._add(adapter)
 
@@ -49,6 +31,10 @@ class EarthLayerAdapterRegistry:
         for alias, source in adapter.aliases.items():
             if self._aliases.setdefault(alias, source) != source:
                 raise ValueError(f"alias {alias} stands for two sources")
+        for owned in adapter.tables:
+            if owned.name in self._owned or (owned.card_key is not None and owned.card_key in self._owned):
+                raise ValueError(f"table {owned.name}, or its key in cards, is declared twice")
+            self._owned |= {owned.name, owned.card_key}
         for table, source in adapter.feeds:
             self._feeds.setdefault(table, {}).setdefault(source, []).append(adapter.id)
 
@@ -104,7 +90,7 @@ class EarthLayerAdapterRegistry:
         owners = [adapter for adapter in self._adapters.values() if name in adapter.sources]
         return tuple(dict.fromkeys(table for adapter in owners for table in adapter.owned_tables))
 
-    def derivers(self, source: str) -> Sequence[tuple[str, Deriver]]:
+    def derivers(self, source: str) -> Sequence[Derivation]:
         """Layers that make derived rows of the source's facts, each with how."""
         adapters = [self._adapters[layer] for layer in self.layers_of("collected_data", source)]
-        return [(adapter.id, adapter.derive) for adapter in adapters if adapter.derive is not None]
+        return [Derivation(one.id, one.derive, one.tables) for one in adapters if one.derive is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planetwire.model.changes import Action, Change, Hint, LayerEvent, Operation
 from planetwire.model.common import Json
-from planetwire.model.derived import Derived, Deriver, Orbit, PlaceAsked
+from planetwire.model.derived import Derivation, Derived, Deriver, PlaceAsked
 from planetwire.model.facts import Batch, Fact, FetchState, Parsed, Reject, SourceDefaults, Written
 from planetwire.model.jobs import (
     WRITE_TASKS,
@@ -30,6 +30,7 @@ from planetwire.model.streams import (
     ResyncReason,
     parse_cursor,
 )
+from planetwire.model.tables import Column, OwnedTable
 
 __all__ = [
     "EPOCH_PATTERN",
@@ -41,7 +42,9 @@ __all__ = [
     "BusMessage",
     "Change",
     "ClaimedJob",
+    "Column",
     "Cursor",
+    "Derivation",
     "Derived",
     "Deriver",
     "DueSource",
@@ -60,7 +63,7 @@ __all__ = [
     "NextRun",
     "ObservationPatch",
     "Operation",
-    "Orbit",
+    "OwnedTable",
     "Parsed",
     "PlaceAsked",
     "Provenance",

@@ -9,6 +9,7 @@ from enum import StrEnum
 from planetwire.model.derived import Deriver
 from planetwire.model.presentation import PLAIN, CardRow, Look
 from planetwire.model.presentation.faults import check
+from planetwire.model.tables import OwnedTable
 
 
 class Strategy(StrEnum):
@@ -37,6 +38,7 @@ class LayerAdapter:
     `feeds`: (table, source or "*"). `aliases`: other spellings of a source, e.g. `celestrak_tle`.
     `stale_after_s`: age of the newest success after which the layer is shown as stale. `kind` "meta": not drawn.
     `readings_of`: sources that reach the layer through the Terminal's log; a refresh of one is a refresh of the layer.
+    `owned_tables`: those from which a clearing deletes its rows. `tables`: those of them that no other layer has.
     `look`, `card`: how the page draws its things and what it says of one; ValueError when they are wrong.
     """
 
@@ -49,6 +51,7 @@ class LayerAdapter:
     cache_patterns: tuple[str, ...]
     provenance: Provenance
     owned_tables: tuple[str, ...] = ()
+    tables: tuple[OwnedTable, ...] = ()
     default_strategy: Strategy = Strategy.RELOAD
     reload_floor_s: float = 0.0
     stale_after_s: float = 86_400.0
@@ -60,6 +63,9 @@ class LayerAdapter:
 
     def __post_init__(self) -> None:
         check(self.id, self.look, self.card)
+        for table in self.tables:
+            if table.name not in self.owned_tables or all(table.name != fed for fed, _ in self.feeds):
+                raise ValueError(f"layer {self.id}: its table {table.name} is not among its owned tables and feeds")
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -1,14 +1,17 @@
-"""The one list of fact and derived tables, and the SQL that puts change triggers on them.
+"""The list of fact and derived tables, and the SQL that puts change triggers on them.
 
 Invariant: a table of this list, and every partition and child of it, carries four statement triggers that fire
 whoever writes (`ENABLE ALWAYS`). A test compares the list with `pg_trigger`, and this text with the migration that
-was shipped; a table that is added later gets a new migration made of `statements()`. Later partitions are followed by
-an event trigger where the server lets us have one, else by `planetwire migrate --repair`.
+was shipped; a table that is added later gets a new migration: `migration_of`. Later partitions are followed by an event
+trigger where the server lets us have one, else by `planetwire migrate --repair`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+from planetwire.model import OwnedTable
 
 EVENTS = ("insert", "update", "delete", "truncate")
 _TRANSITION = {
@@ -27,12 +30,13 @@ class Watched:
     partitioned: bool = False
 
 
-WATCHED = (
-    Watched("collected_data"),
-    Watched("satellite_orbits"),
-    Watched("resolved_locations"),
-    Watched("earth_interactables"),
-)
+FACTS = Watched("collected_data")
+DERIVED = (Watched("resolved_locations"), Watched("earth_interactables"))  # of every layer
+
+
+def watched(owned: Iterable[OwnedTable]) -> tuple[Watched, ...]:
+    """All of them, with those that belong to one layer each."""
+    return (FACTS, *(Watched(table.name) for table in owned), *DERIVED)
 
 
 def trigger_names(table: str) -> tuple[str, ...]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from planetwire.audit.audit_file import FileAuditLog
 from planetwire.audit.audit_postgres import PostgresAuditLog
-from planetwire.collect.feeds import fact_feeds, observation_feeds, source_defaults, unknown
+from planetwire.collect import parse
+from planetwire.collect.feeds import unknown
 from planetwire.collect.feedstate_file import FeedStates
-from planetwire.collect.parse import parse_body as parse_body
 from planetwire.database.postgres import Pool, close_pool, open_pool
+from planetwire.datasets.registry import fact_feeds, feeds, layer_registry, observation_feeds
 from planetwire.diagnosis.path import of_this_version
 from planetwire.errors import InputError
 from planetwire.facts.facts_postgres import PostgresFactStore
@@ -19,14 +21,13 @@ from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.ledger.board_postgres import PostgresJobBoard
 from planetwire.jobs.ledger.desk_postgres import PostgresJobDesk
 from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import JobRequest, Json, TaskType
 from planetwire.ports import AuditLog, JobLog
 from planetwire.runtime.clock import SystemClock
 from planetwire.settings import Settings
 from planetwire.web.earth.clearing import FACT_TABLE, RowsOf
 from planetwire.web.stores.tokens_file import FileTokens
-from planetwire.wiring.shared import job_log_of
+from planetwire.wiring.shared import defaults_of, job_log_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +43,23 @@ class Ledger:
 
 def canonical(source: str) -> str:
     """A source's own name for its alias; any other text as it is."""
-    return EarthLayerAdapterRegistry().canonical(source)
+    return layer_registry().canonical(source)
 
 
 def ledger_source(source: str) -> tuple[str, str | None]:
     """The source's own name, and a warning when no feed has it. Raises InputError for one that runs without jobs."""
-    name, feeds = canonical(source), fact_feeds()
+    name, known = canonical(source), fact_feeds()
     if name in observation_feeds():
         off = f"PLANETWIRE_FEEDS__{name.upper()}__ENABLED=false"
         raise InputError(
             f"{name} runs without jobs, so there is nothing to hold; {off} switches it off at the next start"
         )
-    return name, None if name in feeds else f"{unknown(name, feeds).message}; done all the same"
+    return name, None if name in known else f"{unknown(name, known).message}; done all the same"
+
+
+def parse_body(source: str, body: bytes, at: datetime) -> Json:
+    """What the source's feed makes of a body. Raises NotFound, FeedError; see `collect.parse`."""
+    return parse.parse_body(source, body, at, feeds())
 
 
 def check_request(request: JobRequest) -> JobRequest:
@@ -90,7 +96,7 @@ async def open_ledger(settings: Settings, dsn: str, session_key: bytes = b"") ->
 
 def rows_of(pool: Pool) -> RowsOf:
     """Counts what clearing a source would delete, by table: the facts first, then what its layers own."""
-    facts, registry = PostgresFactStore(pool), EarthLayerAdapterRegistry()
+    facts, registry = PostgresFactStore(pool), layer_registry()
 
     async def count(source: str) -> Mapping[str, int]:
         return await facts.count_rows([FACT_TABLE, *registry.owned_tables(source)], source)
@@ -118,7 +124,7 @@ async def source_records(settings: Settings, dsn: str | None) -> list[Json]:
     if dsn is not None:
         async with of_this_version(dsn), AsyncExitStack() as stack:
             pool = await _pool(stack, dsn)
-            records += await PostgresSourceStore(pool, source_defaults(settings)).list()
+            records += await PostgresSourceStore(pool, defaults_of(settings)).list()
     return sorted(records, key=lambda record: str(record["source"]))
 
 

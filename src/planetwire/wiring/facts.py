@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 
 from planetwire.database.postgres import Pool
+from planetwire.datasets.registry import layer_registry
 from planetwire.facts.by_hand import ByHand
 from planetwire.facts.by_hand_postgres import PostgresByHandFacts
 from planetwire.facts.derived_postgres import Projection
@@ -23,7 +24,7 @@ from planetwire.runtime.clock import SystemClock
 log = get_logger()
 
 FACTS = "collected_data"
-# What every derived row is made with, beside the declaration of its layer.
+# What every derived row is made with, beside what its dataset says of it.
 SHARED = (
     "model/coordinates.py",
     "layers/values.py",
@@ -33,6 +34,8 @@ SHARED = (
     "facts/gazetteer_geonames.py",
     "facts/derived_postgres.py",
     "facts/derived_postgres.sql",
+    "facts/owned_postgres.py",
+    "model/tables.py",
 )
 
 
@@ -62,7 +65,11 @@ async def derive_anew(pool: Pool, registry: EarthLayerAdapterRegistry) -> None:
 def recipes(registry: EarthLayerAdapterRegistry) -> dict[tuple[str, str], str]:
     """By source and layer a sum over the program that derives its rows; comments and form are no part of it."""
     shared = [_syntax(name) for name in SHARED]
-    sums = {one.id: _sum([_syntax(f"layers/{one.id}.py"), *shared]) for one in registry.all() if one.derive is not None}
+    sums = {
+        one.id: _sum([_syntax(f"datasets/{one.id}/derive.py"), *shared])
+        for one in registry.all()
+        if one.derive is not None
+    }
     feeds = registry.feeds()
     return {(source, layer): sums[layer] for table, source, layer in feeds if table == FACTS and layer in sums}
 
@@ -83,4 +90,4 @@ def text_of(name: str) -> str:
 
 
 def _projection() -> Projection:
-    return Projection(EarthLayerAdapterRegistry().derivers, _gazetteer())
+    return Projection(layer_registry().derivers, _gazetteer())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from planetwire.database.postgres import Pool
-from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.datasets.registry import layers
 from planetwire.ports import EventLog, Wakeup
 from planetwire.relay.bus_webhook import WebhookBus, checked_address
 from planetwire.relay.outlet import Outlet
@@ -40,7 +40,7 @@ def add_outlet(
         WebhookBus(settings.changes_bus, secret, clock),
         PostgresOutletBook(pool, WEBHOOK),
         event_log,
-        [adapter.id for adapter in EarthLayerAdapterRegistry().all()],
+        [layer.id for layer in layers()],
         bell,
         clock,
         ttl_s=settings.relay.leader_ttl_s,

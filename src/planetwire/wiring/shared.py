@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from planetwire.collect.feeds import source_defaults
 from planetwire.database.postgres import Pool
+from planetwire.datasets.registry import fact_feeds
 from planetwire.errors import SetupError
 from planetwire.jobs.ledger.joblog_postgres import PostgresJobLog
+from planetwire.model import SourceDefaults
 from planetwire.ports import Cache, JobLog, Limit, Limits, LoginCodes, Sessions
 from planetwire.runtime.clock import SystemClock
 from planetwire.settings import LimitSettings, Settings
@@ -77,6 +80,11 @@ def _link(stack: AsyncExitStack, url: str, session_key: bytes) -> RedisLink:
     link = RedisLink(url, prefix, SystemClock())
     stack.push_async_callback(link.aclose)
     return link
+
+
+def defaults_of(settings: Settings) -> list[SourceDefaults]:
+    """Schedule of every feed of facts with the operator's settings in force."""
+    return source_defaults(fact_feeds().values(), settings)
 
 
 def job_log_of(stack: AsyncExitStack, settings: Settings, pool: Pool, session_key: bytes) -> JobLog:

@@ -12,12 +12,11 @@ from fastapi import APIRouter, FastAPI
 from planetwire import __version__, cities
 from planetwire.audit.audit_file import FileAuditLog
 from planetwire.audit.audit_postgres import PostgresAuditLog
-from planetwire.collect.feeds import observation_feeds, source_defaults
 from planetwire.collect.feedstate_file import FeedStates
-from planetwire.collect.parse import parse_body as parse_body
 from planetwire.collect.push.accept import Ingest
 from planetwire.database.postgres import Pool, translated
-from planetwire.diagnosis.path import Diagnostics, behind_text
+from planetwire.datasets.registry import layer_registry, observation_feeds, owned_tables
+from planetwire.diagnosis.path import Diagnostics, behind_text, watched_tables
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
@@ -26,7 +25,6 @@ from planetwire.facts.stations_postgres import PostgresStations
 from planetwire.jobs.ledger.board_postgres import PostgresJobBoard
 from planetwire.jobs.ledger.desk_postgres import PostgresJobDesk
 from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.log import get_logger
 from planetwire.migrating.migrate import pending_postgres
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
@@ -69,7 +67,7 @@ from planetwire.wiring.facts import deriving_facts
 from planetwire.wiring.keeping import add_keeper
 from planetwire.wiring.observations import open_observations
 from planetwire.wiring.outlets import add_outlet
-from planetwire.wiring.shared import Shared, job_log_of, open_shared
+from planetwire.wiring.shared import Shared, defaults_of, job_log_of, open_shared
 from planetwire.wiring.work import BROADCASTS, CHANGES, TASKS, Parts, Secrets, check_supported, pool_of, relay_of, soon
 
 log = get_logger()
@@ -157,10 +155,10 @@ async def _open_earth(
     doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES, TASKS, BROADCASTS))
     doorbell.start()
     stack.push_async_callback(doorbell.aclose)
-    registry = EarthLayerAdapterRegistry()
+    registry = layer_registry()
     await write_feeds(pool, registry.feeds())
     event_log = await PostgresEventLog.open(pool)
-    facts, objects = PostgresFactStore(pool), PostgresObjectStore(pool)
+    facts, objects = PostgresFactStore(pool), PostgresObjectStore(pool, owned_tables())
     snapshots = LayerSnapshots(facts, registry, event_log, cache, clock, objects=objects, simulated=settings.simulated)
     stack.push_async_callback(snapshots.aclose)
     hub = Hub(
@@ -195,7 +193,7 @@ async def _open_earth(
         "sockets": sockets.run,
         "tasks": tasks.run,
         "prune": lambda: prune_forever((pruner.changes, pruner.hints, pruner.broadcasts, audit.prune), clock),
-        "signals": expose_earth(relay, snapshots, lambda: read_signals(pool), clock),
+        "signals": expose_earth(relay, snapshots, lambda: read_signals(pool, watched_tables()), clock),
     }
     add_outlet(web.loops, settings, secrets.changes_bus, pool, event_log, doorbell.bell(BROADCASTS))
     web.before_end.append(soon(sockets.drain))
@@ -251,10 +249,10 @@ def _city_key(name: str) -> str | None:
 async def _sources(settings: Settings, pool: Pool | None, guard: Guard) -> APIRouter:
     states = FeedStates(settings.data_dir / "feeds")
     names = list(observation_feeds()) if settings.terminal else []
-    canonical = EarthLayerAdapterRegistry().canonical
+    canonical = layer_registry().canonical
     if pool is None:
         return sources.router(None, guard, runs=lambda: states.runs(names), canonical=canonical)
-    store = PostgresSourceStore(pool, source_defaults(settings))
+    store = PostgresSourceStore(pool, defaults_of(settings))
     await store.ensure()
     pause = PostgresJobDesk(pool, PostgresJobQueue(pool, settings.jobs)).pause
     runs = lambda: states.runs(names)  # noqa: E731

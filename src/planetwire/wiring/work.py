@@ -13,21 +13,13 @@ from typing import TypeAlias
 
 from planetwire.collect.bodies_file import FileBodyStore
 from planetwire.collect.collector import FeedCollector
-from planetwire.collect.feeds import (
-    FactFeed,
-    ObservationFeed,
-    check_feed,
-    fact_feeds,
-    observation_feeds,
-    source_defaults,
-    unknown,
-)
+from planetwire.collect.feeds import check_feed, unknown
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.http.client import PoliteClient
 from planetwire.collect.observe import ObservationFeeds
-from planetwire.collect.parse import parse_body as parse_body
 from planetwire.collect.push.sink_http import HttpPatchSink
 from planetwire.database.postgres import Pool, close_pool, open_pool
+from planetwire.datasets.registry import fact_feeds, feeds, layer_registry, layers, observation_feeds
 from planetwire.errors import SetupError
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.housekeeping import Housekeeping
@@ -44,7 +36,6 @@ from planetwire.jobs.tasks.earth_refresh import EarthRefreshTask
 from planetwire.jobs.telling import Telling
 from planetwire.jobs.worker import Worker
 from planetwire.layers.canary import RelayRegistry
-from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.log import get_logger
 from planetwire.model import TaskType
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
@@ -58,7 +49,7 @@ from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.wiring.facts import add_by_hand, derive_anew, deriving_facts
 from planetwire.wiring.observations import check_sharing
 from planetwire.wiring.outlets import add_outlet, check_changes_bus
-from planetwire.wiring.shared import job_log_of
+from planetwire.wiring.shared import defaults_of, job_log_of
 
 log = get_logger()
 
@@ -108,7 +99,7 @@ def check_supported(settings: Settings) -> None:
     """Raises SetupError for a setting whose backend this version does not have, rather than ignoring it."""
     check_sharing(settings)
     check_changes_bus(settings)
-    known: dict[str, FactFeed | ObservationFeed] = {**fact_feeds(), **observation_feeds()}
+    known = feeds()
     for source, own in settings.feeds.items():
         if source not in known:
             raise SetupError(f"PLANETWIRE_FEEDS__{source.upper()}__…: {unknown(source, known).message}")
@@ -132,7 +123,7 @@ def relay_of(
     """A relay on this pool; what it published is told to `on_published`."""
     return Relay(
         PostgresChangeLog(pool, payload),
-        RelayRegistry(),
+        RelayRegistry(layers()),
         invalidate,
         doorbell.bell(CHANGES),
         settings.relay,
@@ -166,9 +157,9 @@ async def open_work(
         queue = PostgresJobQueue(pool, settings.jobs)
         client = PoliteClient(clock)
         stack.push_async_callback(client.aclose)
-        registry = EarthLayerAdapterRegistry()
+        registry = layer_registry()
         facts = deriving_facts(pool)
-        known = PostgresSourceStore(pool, source_defaults(settings))
+        known = PostgresSourceStore(pool, defaults_of(settings))
         await known.ensure()
         collector = FeedCollector(fact_feeds(), client, FileBodyStore(settings.data_dir / "bodies"), clock, settings)
         job_log = job_log_of(stack, settings, pool, secrets.session_key)
@@ -217,7 +208,7 @@ def _throttle(settings: Settings) -> Callable[[str], float | None]:
 
 
 def _add_schedule(parts: Parts, settings: Settings, pool: Pool, queue: PostgresJobQueue) -> None:
-    book = PostgresScheduleBook(pool, queue, source_defaults(settings))
+    book = PostgresScheduleBook(pool, queue, defaults_of(settings))
     parts.loops["schedule"] = Schedule(book, SystemClock()).run
 
 
@@ -229,8 +220,8 @@ def _add_observation_feeds(
     stack.push_async_callback(client.aclose)
     stack.push_async_callback(sink.aclose)
     states = FeedStates(settings.data_dir / "feeds")
-    feeds = ObservationFeeds(observation_feeds(), client, sink, states, clock, settings)
-    parts.loops["observation-feeds"] = feeds.run
+    run = ObservationFeeds(observation_feeds(), client, sink, states, clock, settings)
+    parts.loops["observation-feeds"] = run.run
 
 
 @asynccontextmanager
@@ -241,7 +232,7 @@ async def open_collect(settings: Settings, dsn: str | None, secrets: Secrets, *,
     async with AsyncExitStack() as stack:
         if dsn is not None:
             pool = await pool_of(stack, dsn, "collect", 2)
-            await PostgresSourceStore(pool, source_defaults(settings)).ensure()
+            await PostgresSourceStore(pool, defaults_of(settings)).ensure()
             _add_schedule(parts, settings, pool, PostgresJobQueue(pool, settings.jobs))
         if settings.terminal:
             _add_observation_feeds(parts, stack, settings, secrets, web)
@@ -261,7 +252,7 @@ async def open_relay(settings: Settings, dsn: str, secrets: Secrets) -> AsyncIte
         doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES, BROADCASTS))
         doorbell.start()
         stack.push_async_callback(doorbell.aclose)
-        await write_feeds(pool, EarthLayerAdapterRegistry().feeds())
+        await write_feeds(pool, layer_registry().feeds())
         parts = Parts({"relay": relay_of(settings, pool, doorbell, no_cache, lambda events: None).run})
         event_log = await PostgresEventLog.open(pool)
         add_outlet(parts.loops, settings, secrets.changes_bus, pool, event_log, doorbell.bell(BROADCASTS))

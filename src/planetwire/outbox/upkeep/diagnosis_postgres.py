@@ -29,12 +29,14 @@ SEARCH_LATE_S = 60.0  # a load of a million rows takes longer; then that is wort
 SILENT_S = 20.0  # a listener proves itself every 10 s, and gives an answer 5 s
 
 
-async def examine(connection: Connection, canary: Canary | None = None, *, silent_s: float = SILENT_S) -> list[Json]:
-    """Steps `facts`, `triggers`, `outbox`, `adapter`, `listener`, each ok or with what was found."""
+async def examine(
+    connection: Connection, tables: Sequence[str], canary: Canary | None = None, *, silent_s: float = SILENT_S
+) -> list[Json]:
+    """Steps `facts`, `triggers`, `outbox`, `adapter`, `listener`, each ok or with what was found. `tables`: watched."""
     lag = await read_lag(connection)
     return [
         await _facts(connection, canary),
-        _triggers(await read_triggers(connection), canary),
+        _triggers(await read_triggers(connection, tables), canary),
         await _outbox(connection, lag, canary),
         _adapter(await connection.fetch(Q.unmapped_now, PAIRS_MAX, UNMAPPED_S), canary),
         await _listener(connection, lag["leader"], silent_s),

@@ -8,7 +8,7 @@ from typing import Literal
 
 from planetwire.database.postgres import Connection
 from planetwire.database.sql import queries_beside
-from planetwire.outbox.tables import EVENTS, WATCHED
+from planetwire.outbox.tables import EVENTS
 
 Q = queries_beside(__file__)
 
@@ -37,23 +37,21 @@ class Triggers:
     followed: bool
 
 
-async def read_triggers(connection: Connection, tables: Sequence[str] | None = None) -> Triggers:
-    """Of the listed tables, or of these."""
-    names = [watched.name for watched in WATCHED] if tables is None else tables
-    rows = await connection.fetch(Q.trees, names, EVENTS, ROWS_MAX)
+async def read_triggers(connection: Connection, tables: Sequence[str]) -> Triggers:
+    """Of these tables and all their partitions."""
+    rows = await connection.fetch(Q.trees, tables, EVENTS, ROWS_MAX)
     faults = [Fault(row["relation"], row["trigger"], row["lacks"]) for row in rows if row["lacks"]]
     seen = {row["reported"] for row in rows}
-    faults += [Fault(name, "the table itself", "missing") for name in names if name not in seen]
+    faults += [Fault(name, "the table itself", "missing") for name in tables if name not in seen]
     leaves = {row["relation"] for row in rows if row["is_leaf"]}
     hooks: int = await connection.fetchval(Q.hooks)
     return Triggers(sum(1 for row in rows if not row["lacks"]), faults, len(leaves), hooks == HOOKS)
 
 
-async def repair_triggers(connection: Connection, tables: Sequence[str] | None = None) -> int:
+async def repair_triggers(connection: Connection, tables: Sequence[str]) -> int:
     """Make every trigger as it should be, also one that was switched off by hand; how many were made anew."""
     await connection.fetchval(Q.install_hooks)
-    names = [watched.name for watched in WATCHED] if tables is None else tables
-    return sum([await connection.fetchval(Q.watch_tree, name) or 0 for name in names])
+    return sum([await connection.fetchval(Q.watch_tree, name) or 0 for name in tables])
 
 
 async def install_hooks(connection: Connection) -> bool:

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from planetwire.layers.places import GEONAMES, GEONAMES_LICENCE, GEONAMES_ZH, asked
-from planetwire.layers.values import joined, text
-from planetwire.model import Derived, Fact, LayerAdapter, Provenance
+from planetwire.datasets.dataset import Dataset
+from planetwire.datasets.weather_stations.derive import derive
+from planetwire.datasets.weather_stations.feed_metar import AwcMetar
+from planetwire.datasets.weather_stations.feed_runway import RunwayObs
+from planetwire.layers.places import GEONAMES, GEONAMES_LICENCE, GEONAMES_ZH
+from planetwire.model import LayerAdapter, Provenance
 from planetwire.model.presentation import CardRow, FixedSize, Late, Look, Paint, Scale, ScaleClass
 
-
-def _derive(fact: Fact) -> Derived:
-    """Found by city, airport and code; temperatures change too often to be what a thing is."""
-    names = {key: text(fact.data.get(key)) for key in ("airport", "icao", "city", "name_zh")}
-    return Derived(
-        subtitle=joined(names["airport"], names["icao"], names["name_zh"]),
-        properties={key: names[key] or None for key in ("city", "icao")},
-        place=asked(fact, "city"),
-    )
-
-
+FACTS = "city_observation"  # the source of what is written of readings: one fact a city
+FEEDS = (AwcMetar(), RunwayObs())
 LOOK = Look(
     color=Scale(
         by="value",
@@ -42,16 +36,16 @@ CARD = (
     CardRow("airport", "Airport", "机场", ("airport", "icao"), join=" · "),
 )
 
-WEATHER_STATIONS = LayerAdapter(
+LAYER = LayerAdapter(
     id="weather_stations",
     title="Weather stations",
     title_zh="气象站",
     group="weather",
     kind="point",
-    feeds=(("collected_data", "city_observation"), ("resolved_locations", "city_observation")),
+    feeds=(("collected_data", FACTS), ("resolved_locations", FACTS)),
     owned_tables=("resolved_locations", "earth_interactables"),
-    readings_of=("awc_metar", "runway_obs"),
-    derive=_derive,
+    readings_of=tuple(feed.source for feed in FEEDS),
+    derive=derive,
     look=LOOK,
     card=CARD,
     cache_patterns=("earth:layer:weather_stations:*", "dash:terminal:*"),
@@ -74,3 +68,5 @@ WEATHER_STATIONS = LayerAdapter(
         ),
     ),
 )
+
+DATASET = Dataset(LAYER, rank=30, observation_feeds=FEEDS)

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from planetwire.layers.places import GEONAMES, GEONAMES_LICENCE, GEONAMES_ZH, asked
-from planetwire.layers.values import joined, number, text
-from planetwire.model import Derived, Fact, LayerAdapter, Provenance
+from planetwire.datasets.dataset import Dataset
+from planetwire.datasets.earthquakes.derive import derive
+from planetwire.datasets.earthquakes.feed import UsgsQuakes
+from planetwire.layers.places import GEONAMES, GEONAMES_LICENCE, GEONAMES_ZH
+from planetwire.model import LayerAdapter, Provenance
 from planetwire.model.presentation import CardRow, Choice, GrowingSize, Look, Scale, ScaleClass
-
-
-def _derive(fact: Fact) -> Derived:
-    """Found by place, magnitude (`M 5.4`), day and id."""
-    magnitude, depth_km = number(fact.data.get("mag")), number(fact.data.get("depth_km"))
-    day = fact.observed_at.date().isoformat() if fact.observed_at else ""
-    return Derived(
-        subtitle=joined("" if magnitude is None else f"M {magnitude:.1f}", day),
-        properties={"mag": magnitude, "mag_type": text(fact.data.get("mag_type")) or None, "depth_km": depth_km},
-        severity=magnitude,
-        alt_m=None if depth_km is None else -1000.0 * depth_km,
-        place=asked(fact, "place"),
-    )
-
 
 HOUR_S = 3_600.0
 LOOK = Look(
@@ -45,15 +33,15 @@ CARD = (
     ),
 )
 
-EARTHQUAKES = LayerAdapter(
+LAYER = LayerAdapter(
     id="earthquakes",
     title="Earthquakes",
     title_zh="地震",
     group="hazards",
     kind="point",
-    feeds=(("collected_data", "usgs_quakes"), ("resolved_locations", "usgs_quakes")),
+    feeds=(("collected_data", UsgsQuakes.source), ("resolved_locations", UsgsQuakes.source)),
     owned_tables=("resolved_locations", "earth_interactables"),
-    derive=_derive,
+    derive=derive,
     look=LOOK,
     card=CARD,
     cache_patterns=("earth:layer:earthquakes:*",),
@@ -72,3 +60,5 @@ EARTHQUAKES = LayerAdapter(
         ),
     ),
 )
+
+DATASET = Dataset(LAYER, rank=20, fact_feeds=(UsgsQuakes(),))

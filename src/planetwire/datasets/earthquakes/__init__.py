@@ -1,0 +1,1 @@
+"""Earthquakes: points with magnitude and depth."""

@@ -1,0 +1,70 @@
+"""The datasets there are: each folder beside this file that is a package, found by its name and listed nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TypeVar
+
+from planetwire import datasets as folder
+from planetwire.collect.feeds import FactFeed, ObservationFeed
+from planetwire.datasets.dataset import Dataset
+from planetwire.layers.interactables import INTERACTABLES
+from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.model import LayerAdapter, OwnedTable
+
+F = TypeVar("F", FactFeed, ObservationFeed)
+
+
+@cache
+def datasets() -> tuple[Dataset, ...]:
+    """By rank. Raises TypeError for a folder without a declaration, or with one of another name."""
+    found = [_declared(module.name) for module in iter_modules(folder.__path__) if module.ispkg]
+    return tuple(sorted(found, key=lambda one: (one.rank, one.layer.id)))
+
+
+def _declared(name: str) -> Dataset:
+    declared = getattr(import_module(f"{folder.__name__}.{name}.declaration"), "DATASET", None)
+    if not isinstance(declared, Dataset) or declared.layer.id != name:
+        raise TypeError(f"datasets/{name}/declaration.py declares no DATASET of the layer {name}")
+    return declared
+
+
+def layers() -> tuple[LayerAdapter, ...]:
+    """In the order in which the page lists them; last the one that is computed from all others."""
+    return (*(one.layer for one in datasets()), INTERACTABLES)
+
+
+def layer_registry() -> EarthLayerAdapterRegistry:
+    """Of all layers. Raises ValueError when two declarations contradict each other."""
+    return EarthLayerAdapterRegistry(layers())
+
+
+def owned_tables() -> tuple[OwnedTable, ...]:
+    """Tables that belong to one layer each."""
+    return tuple(table for layer in layers() for table in layer.tables)
+
+
+def fact_feeds() -> dict[str, FactFeed]:
+    """Feeds that bring facts, run by collect jobs; by source. Raises ValueError when two have one source."""
+    return _by_source(feed for one in datasets() for feed in one.fact_feeds)
+
+
+def observation_feeds() -> dict[str, ObservationFeed]:
+    """Feeds that bring observations; by source. Raises ValueError when two have one source."""
+    return _by_source(feed for one in datasets() for feed in one.observation_feeds)
+
+
+def feeds() -> dict[str, FactFeed | ObservationFeed]:
+    """All of them, by source."""
+    return {**fact_feeds(), **observation_feeds()}
+
+
+def _by_source(feeds: Iterator[F]) -> dict[str, F]:
+    found: dict[str, F] = {}
+    for feed in feeds:
+        if found.setdefault(feed.source, feed) is not feed:
+            raise ValueError(f"source {feed.source} has two feeds")
+    return found

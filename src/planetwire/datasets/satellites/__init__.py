@@ -1,0 +1,1 @@
+"""Satellites: elements of orbits, from which the browser computes where they are."""

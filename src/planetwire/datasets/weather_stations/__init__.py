@@ -1,0 +1,1 @@
+"""Weather stations: one point a city with its newest temperature, and the feeds of readings behind it."""
