@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "planetwire"
@@ -140,11 +141,20 @@ def test_each_stage_has_one_sentence_that_says_what_it_takes_and_gives() -> None
 
 
 def test_the_two_readmes_name_the_same_commands() -> None:
-    commands = re.compile(r"^(make \w+|planetwire \w+[ \w]*)", re.MULTILINE)
+    commands = re.compile(r"^(make \w+|pip install \S+|planetwire \w+[ \w]*)", re.MULTILINE)
     english, chinese = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "README.zh.md"))
     assert {c.split("  ")[0].strip() for c in commands.findall(english)} == {
         c.split("  ")[0].strip() for c in commands.findall(chinese)
     }
+
+
+def test_the_two_readmes_show_a_picture_that_moves_and_is_small() -> None:
+    """`make picture` records it."""
+    for name in ("README.md", "README.zh.md"):
+        [picture] = re.findall(r"^!\[[^\]]+\]\(([^)]+)\)$", (ROOT / name).read_text(encoding="utf-8"), re.MULTILINE)
+        with Image.open(ROOT / picture) as opened:
+            assert opened.n_frames > 20 and opened.width >= 800  # type: ignore[attr-defined]
+        assert (ROOT / picture).stat().st_size <= 1_000_000
 
 
 def test_no_queue_of_others_is_a_dependency() -> None:
