@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from planetwire import __version__
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src" / "planetwire"
 LEVELS = {"debug", "info", "warning", "error", "exception"}
@@ -155,6 +157,11 @@ def test_the_two_readmes_show_a_picture_that_moves_and_is_small() -> None:
         with Image.open(ROOT / picture) as opened:
             assert opened.n_frames > 20 and opened.width >= 800  # type: ignore[attr-defined]
         assert (ROOT / picture).stat().st_size <= 1_000_000
+
+
+def test_the_readmes_install_the_wheel_of_this_version() -> None:
+    for name in ("README.md", "README.zh.md"):
+        assert f"pip install planetwire-{__version__}-py3-none-any.whl" in (ROOT / name).read_text(encoding="utf-8")
 
 
 def test_no_queue_of_others_is_a_dependency() -> None:
