@@ -35,6 +35,7 @@ OTHERS = {
     "vite_law_runs": "of a test",
     "wait_event": "PostgreSQL's",
 }
+FILE = re.compile(r"(?<![\w/.<>*{…-])[\w./-]+\.(?:py|sql|tsx?|md|toml)(?![\w.])")
 STATEMENT = re.compile(r"\b(select|insert|update|delete|truncate)\b", re.IGNORECASE)
 TABLE = re.compile(r"\b(?:from|into|join|truncate(?: table)?|^update)\s+(?:public\.)?([a-z_]+)", re.IGNORECASE)
 COMMAND = re.compile(r"(?<![\w./~-])planetwire((?: [a-z][a-z|-]*)*)([^\n#]*)")
@@ -124,6 +125,15 @@ def test_every_identifier_is_one_of_the_product(page: str) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_command_and_option_exists(page: str) -> None:
     assert [fault for span in spans(page) for fault in unknown_commands(span)] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_exists(page: str) -> None:
+    """By its path from the root, or from a folder that everybody knows; what a reader is to make has a `<…>` in it."""
+    package = ROOT / "src" / "planetwire"
+    places = [ROOT, package, *package.iterdir(), *(ROOT / name for name in (*PRODUCT, "docs"))]
+    named = {name for span in spans(page) for name in FILE.findall(span)}
+    assert sorted(name for name in named if not any((place / name).exists() for place in places)) == []
 
 
 @pytest.mark.parametrize("page", PAGES)
