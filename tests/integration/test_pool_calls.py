@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
-from planetwire.postgres import Connection, Pool, connected, open_pool
+from planetwire.database.postgres import Connection, Pool, connected, open_pool
 
 READ = "select id from collected_data where source = $1"
 

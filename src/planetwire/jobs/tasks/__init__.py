@@ -1,0 +1,1 @@
+"""What jobs do, a file a task type."""
