@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -111,9 +112,11 @@ def test_a_tagged_and_an_untagged_version_pass_with_the_section_of_the_changelog
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The dist/ of a clone whose changelog has this version; the front end is the one that is built here."""
     if not (ROOT / STATIC / "index.html").exists():
+        if os.environ.get("CI"):
+            pytest.fail("the front end is not built; in CI that is a failure")
         pytest.skip("the front end is not built")
     tree = tmp_path_factory.mktemp("release") / "tree"
-    release.git(ROOT, "clone", "--quiet", "--shared", "--no-tags", str(ROOT), str(tree))
+    release.git(ROOT, "clone", "--quiet", "--depth", "1", ROOT.as_uri(), str(tree))
     shutil.copytree(ROOT / STATIC, tree / STATIC, copy_function=shutil.copy)
     log = tree / "CHANGELOG.md"
     log.write_text(log.read_text(encoding="utf-8").replace("## Unreleased", f"## {VERSION}", 1), encoding="utf-8")
