@@ -66,6 +66,13 @@ def words_of_the_product() -> frozenset[str]:
     return frozenset(word.strip("_") for word in (*words, *named))
 
 
+@pytest.mark.parametrize("page", PAGES)
+def test_what_is_quoted_stands_on_one_line(page: str) -> None:
+    """Where it goes on in the next, the checks of this file would read what stands between two quotations."""
+    text = re.sub(r"```.*?```", "", text_of(page), flags=re.DOTALL)
+    assert [line for line in text.splitlines() if line.count("`") % 2] == []
+
+
 def is_known(identifier: str) -> bool:
     words, name = words_of_the_product(), identifier.lower().strip("_").removesuffix("_total")
     if name in words or name in OTHERS:
