@@ -33,6 +33,7 @@ class Effects:
     writes: set[str] = field(default_factory=set)  # rows
     contracts: list[str] = field(default_factory=list)
     indexes: Mapping[str, str] = field(default_factory=dict)  # whose they are
+    checks: frozenset[str] = frozenset()
     _new: set[str] = field(default_factory=set)
 
     @property
@@ -53,11 +54,11 @@ class Effects:
         self._new.add(table)
 
 
-def effects_of(script: str, indexes: Mapping[str, str] | None = None) -> Effects:
+def effects_of(script: str, indexes: Mapping[str, str] | None = None, checks: frozenset[str] = frozenset()) -> Effects:
     """Of a PostgreSQL migration; of one for SQLite too, where any change locks the whole file. `indexes`: by name the
-    table of each that earlier migrations made.
+    table of each that earlier migrations made; `checks`: the names of theirs.
     """
-    effects = Effects(indexes=indexes or {})
+    effects = Effects(indexes=indexes or {}, checks=checks)
     for statement in statements(script):
         _read(statement, effects)
     return effects
@@ -67,6 +68,12 @@ def indexes_of(scripts: Iterable[str]) -> dict[str, str]:
     """By name the table of each index that migrations make."""
     found = (re.match(_INDEX, statement) for script in scripts for statement in statements(script))
     return {match[1]: match[2] for match in found if match}
+
+
+def checks_of(scripts: Iterable[str]) -> frozenset[str]:
+    """The names that migrations give to checks."""
+    found = (re.findall(r"\bconstraint (\S+) check\b", line) for script in scripts for line in statements(script))
+    return frozenset(name for names in found for name in names)
 
 
 def statements(script: str) -> Iterator[str]:
@@ -138,6 +145,8 @@ def _changed_table(found: re.Match[str], statement: str, effects: Effects) -> No
     table, actions = found[1], found[2]
     for action in _actions(actions):
         mode, contract = _action(action)
+        if (gone := re.match(r"drop constraint (\S+)", action)) and _is_check(gone[1], effects):
+            contract = ""  # what the previous version writes still fits
         if not effects.lock(table, mode):
             continue
         if contract:
@@ -146,6 +155,11 @@ def _changed_table(found: re.Match[str], statement: str, effects: Effects) -> No
             effects.rewrites.add(table)
         if re.search(r"set not null|add (constraint|check|primary|unique|foreign)|\bcheck\b", action):
             effects.reads.add(table)
+
+
+def _is_check(name: str, effects: Effects) -> bool:
+    """By what migrations called it, or by what the server calls one without a name."""
+    return name in effects.checks or name.endswith("_check")
 
 
 def _actions(text: str) -> list[str]:
