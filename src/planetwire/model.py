@@ -12,6 +12,8 @@ from typing import Any, NamedTuple, TypeAlias
 from planetwire.errors import InputError
 from planetwire.people import Actor as Actor
 from planetwire.people import Role as Role
+from planetwire.tasks import Lane as Lane
+from planetwire.tasks import TaskType as TaskType
 
 Json = dict[str, Any]
 
@@ -20,18 +22,6 @@ _CURSOR = re.compile(rf"(?:(?P<epoch>{EPOCH_PATTERN})-)?(?P<revision>\d{{1,18}})
 
 
 # --- jobs -------------------------------------------------------------------------------------------
-
-
-class TaskType(StrEnum):
-    """What a job does. `collect` and `clear_data` are write jobs: one at a time per source."""
-
-    COLLECT = "collect"
-    CLEAR_DATA = "clear_data"
-    CLEAR_CACHE = "clear_cache"
-    EARTH_REFRESH = "earth_refresh"
-
-
-WRITE_TASKS = frozenset({TaskType.COLLECT, TaskType.CLEAR_DATA})
 
 
 class JobStatus(StrEnum):
@@ -52,7 +42,7 @@ class JobStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A wish for work. `source` may be None only for `clear_cache` and `earth_refresh`."""
+    """A wish for work. `source` may be None unless the type is a write."""
 
     task_type: TaskType
     source: str | None

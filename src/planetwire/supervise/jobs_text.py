@@ -17,7 +17,7 @@ from rich.text import Text
 
 from planetwire.acts import AuditEntry
 from planetwire.jobs.board_postgres import Standing
-from planetwire.model import WRITE_TASKS, Job, JobLine, JobStatus
+from planetwire.model import Job, JobLine, JobStatus
 
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 NARROWEST, USUAL = 80, 140
@@ -66,7 +66,7 @@ def waits_for(job: Job, now: datetime, standing: Mapping[str, Standing]) -> tupl
         if job.attempts:
             return "backoff", f"attempt {job.attempts} of {job.max_attempts} failed, again {away}: {fault(job)}"
         return "scheduled", f"scheduled {away}"
-    if job.task_type in WRITE_TASKS and job.source is not None:
+    if job.task_type.is_write and job.source is not None:
         stands = standing.get(job.source, FREE)
         if stands.paused_at is not None:
             return "paused", f"its source has been paused for {since(stands.paused_at, now)}"
