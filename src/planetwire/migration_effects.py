@@ -18,6 +18,7 @@ LOCKS = ("row exclusive", "share update exclusive", "share", "share row exclusiv
 _DOLLAR = re.compile(r"\$[A-Za-z_]*\$")
 _QUOTED = re.compile(r"'(?:[^']|'')*'")
 _NAME = r"(?:public\.)?([a-z_][a-z0-9_]*)"
+_BRACKETS = re.compile(r"\((?:[^()]|\([^()]*\))*\)")  # and those within
 _VOLATILE = re.compile(r"\b(clock_timestamp|random|gen_random_uuid|nextval|timeofday)\s*\(|\bas identity\b|\bstored\b")
 _INDEX = rf"create (?:unique )?index (?:concurrently )?(?:if not exists )?(\S+) on {_NAME}"
 _CREATED = re.compile(rf"create (?:unlogged )?table (?:if not exists )?{_NAME}")
@@ -176,7 +177,7 @@ def _actions(text: str) -> list[str]:
 
 _ACTIONS = (
     (r"(enable|disable) .*trigger", "share row exclusive", ""),
-    (r"add column .* not null(?!.*(default|generated))", "access exclusive", "wants a value in each new row of"),
+    (r"add column (?!.*\b(default|generated)\b).* not null", "access exclusive", "wants a value in each new row of"),
     (r"add column", "access exclusive", ""),
     (r"set \(", "share update exclusive", ""),
     (r"alter (column )?\S+ set (statistics|storage|compression)", "share update exclusive", ""),
@@ -191,8 +192,9 @@ _ACTIONS = (
 
 
 def _action(action: str) -> tuple[str, str]:
+    bare = _BRACKETS.sub("()", action)  # what a check says of null is no `not null`
     for pattern, mode, contract in _ACTIONS:
-        if re.match(pattern, action):
+        if re.match(pattern, bare):
             return mode, contract
     return "access exclusive", "does something that is not known to"
 
