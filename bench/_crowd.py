@@ -21,8 +21,8 @@ import orjson
 from websockets.asyncio.client import connect
 
 from planetwire.cities import CITIES
-from planetwire.clock import utc_text
 from planetwire.model import Json
+from planetwire.runtime.clock import utc_text
 
 RUNWAYS = ("17L/35R", "17R/35L", "16L/34R", "16R/34L")
 PUSHER = "amsc_awos"

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from planetwire.cities import CITIES
-from planetwire.clock import SystemClock, utc_text
+from planetwire.runtime.clock import SystemClock, utc_text
 
 HERE = Path(__file__).resolve().parent
 PEER_PYTHON = HERE.parent / ".venv-bench" / "bin" / "python"

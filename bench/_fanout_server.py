@@ -20,25 +20,26 @@ import uvicorn
 import uvloop
 
 from planetwire import cities
-from planetwire.clock import SystemClock
-from planetwire.collect.accept import Ingest
-from planetwire.collect.ingest import normalise
-from planetwire.facts.observations_sqlite import SqliteObservationStore
+from planetwire.collect.push.accept import Ingest
+from planetwire.collect.push.ingest import normalise
+from planetwire.facts.sqlite.observations_sqlite import SqliteObservationStore
 from planetwire.log import configure_logging
 from planetwire.model import ObservationPatch
 from planetwire.ports import Limit
+from planetwire.runtime.clock import SystemClock
+from planetwire.runtime.settle import settle
 from planetwire.settings import StreamSettings
-from planetwire.settle import settle
 from planetwire.stream.hub import Hub
 from planetwire.stream.log_sqlite import SqliteEventLog
 from planetwire.web import app as web_app
-from planetwire.web import frames, ingest
-from planetwire.web.auth import Guard
-from planetwire.web.limits import ConnectionLimits
-from planetwire.web.limits_memory import MemoryLimits
-from planetwire.web.server import server_config
-from planetwire.web.sse import SseEndpoint
-from planetwire.web.sse_protocol import make_protocol
+from planetwire.web.access.auth import Guard
+from planetwire.web.access.limits import ConnectionLimits
+from planetwire.web.http.server import server_config
+from planetwire.web.live import frames
+from planetwire.web.live.sse import SseEndpoint
+from planetwire.web.live.sse_protocol import make_protocol
+from planetwire.web.stores.limits_memory import MemoryLimits
+from planetwire.web.terminal import ingest
 
 INGEST_TOKEN = "bench-ingest"
 DONE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

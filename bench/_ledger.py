@@ -12,17 +12,17 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
 
-from planetwire.clock import SystemClock
-from planetwire.jobs.jobs_postgres import CHANNEL, PostgresJobQueue
+from planetwire.database.postgres import Pool, close_pool, connect, open_pool
+from planetwire.jobs.ledger.jobs_postgres import CHANNEL, PostgresJobQueue
 from planetwire.jobs.running import Handler
 from planetwire.jobs.worker import Worker
 from planetwire.log import configure_logging
-from planetwire.migrate import migrate_postgres
+from planetwire.migrating.migrate import migrate_postgres
 from planetwire.model import Lease, TaskType
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
-from planetwire.postgres import Pool, close_pool, connect, open_pool
+from planetwire.runtime.clock import SystemClock
+from planetwire.runtime.settle import settle
 from planetwire.settings import JobSettings
-from planetwire.settle import settle
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 ALL_TYPES = tuple(kind.value for kind in TaskType)

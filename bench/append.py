@@ -26,11 +26,11 @@ from _fanout import SMALL, Generator, ours, raise_descriptors, topics
 from _running import line, milliseconds
 
 from planetwire.cities import CITIES
-from planetwire.clock import SystemClock, utc_text
-from planetwire.collect.ingest import normalise
-from planetwire.facts.observations_sqlite import SqliteObservationStore
+from planetwire.collect.push.ingest import normalise
+from planetwire.facts.sqlite.observations_sqlite import SqliteObservationStore
 from planetwire.model import ObservationPatch
-from planetwire.settle import settle
+from planetwire.runtime.clock import SystemClock, utc_text
+from planetwire.runtime.settle import settle
 
 PRODUCERS = (8, 64)
 EVENTS = 1_000 if SMALL else 6_000

@@ -37,9 +37,9 @@ from playwright.async_api import async_playwright
 from fix_browser import FLAGS
 from fix_installation import Installation
 from planetwire.cities import CITIES
-from planetwire.clock import ManualClock, SystemClock, utc_text
-from planetwire.collect.ingest import normalise
-from planetwire.facts.observations_sqlite import SqliteObservationStore
+from planetwire.collect.push.ingest import normalise
+from planetwire.facts.sqlite.observations_sqlite import SqliteObservationStore
+from planetwire.runtime.clock import ManualClock, SystemClock, utc_text
 
 READERS, MAP_CLIENTS = 500, 50
 PREFILLED_MIN = 6 * 60

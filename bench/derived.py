@@ -18,12 +18,12 @@ from types import SimpleNamespace
 
 from _running import line
 
+from planetwire.database.postgres import Pool, close_pool, open_pool
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.layers.registry import EarthLayerAdapterRegistry
-from planetwire.migrate import migrate_postgres
+from planetwire.migrating.migrate import migrate_postgres
 from planetwire.model import Batch, Fact
-from planetwire.postgres import Pool, close_pool, open_pool
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
 ROWS, BATCH = 13_412, 2_000

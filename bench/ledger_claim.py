@@ -15,7 +15,7 @@ from _ledger import ALL_TYPES, cluster, database, ledger, pool_on, queue_collect
 from _peers import PEERS, ask
 from _running import line, milliseconds
 
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.model import JobStatus
 from planetwire.settings import JobSettings
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres

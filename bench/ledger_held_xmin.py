@@ -10,7 +10,7 @@ import uvloop
 from _ledger import ALL_TYPES, cluster, ledger, pool_on, queue_collects, scaled
 from _running import milliseconds, verdict
 
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.model import JobStatus
 from planetwire.settings import JobSettings
 

@@ -23,7 +23,7 @@ import asyncpg
 from _running import NO_FEEDS, Installation, line
 
 import previous_version
-from planetwire.keeping import folder_bytes
+from planetwire.wiring.keeping import folder_bytes
 
 FACTS = 100_000 if os.environ.get("PLANETWIRE_BENCH_SMALL") else 1_000_000
 PENDING = "select count(*) from derived_pending"

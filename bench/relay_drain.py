@@ -14,14 +14,14 @@ import uvloop
 from _ledger import cluster, ledger, pool_on, scaled
 from _running import line
 
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import Pool
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import LogEvent
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import RelaySettings
 
 ROWS = scaled(1_000_000)

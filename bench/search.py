@@ -11,9 +11,9 @@ from pathlib import Path
 
 from _running import milliseconds, verdict
 
+from planetwire.database.postgres import close_pool, open_pool
 from planetwire.facts.objects_postgres import PostgresObjectStore
-from planetwire.migrate import migrate_postgres
-from planetwire.postgres import close_pool, open_pool
+from planetwire.migrating.migrate import migrate_postgres
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
 ROWS = 30_000

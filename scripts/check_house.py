@@ -6,13 +6,18 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src" / "planetwire"
 FILE_LINES_MAX = 500
 PORT_METHODS_MAX = 7
 ARCHITECTURE_LINES_MAX = 200
 SAME_PREFIX_MAX = 12  # files `feed_*` in one folder; more asks for a folder
+ROOT_MODULES_MAX = 12  # of the package itself
+FOLDER_MODULES_MAX = 15  # beside `__init__.py`
 # File → reason. Generated files, fixtures and lock files are exempt by name below.
 LONG_FILES: dict[str, str] = {}
 EXEMPT = re.compile(
@@ -49,25 +54,84 @@ def long_files(files: list[Path]) -> list[str]:
 
 
 def wide_ports() -> list[str]:
-    """Protocols with more methods than a backend should have to write."""
+    """Protocols, wherever they are, with more methods than a backend should have to write."""
     out = []
-    for file in sorted((ROOT / "src/planetwire/ports").glob("*.py")):
-        for node in ast.parse(file.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.ClassDef):
+    for file in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and any(_is_protocol(base) for base in node.bases):
                 methods = [item for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef)]
                 if len(methods) > PORT_METHODS_MAX:
-                    out.append(f"{file.name}: {node.name} has {len(methods)} methods, at most {PORT_METHODS_MAX}")
+                    out.append(
+                        f"{file.relative_to(ROOT)}: {node.name} has {len(methods)} methods, at most {PORT_METHODS_MAX}"
+                    )
     return out
 
 
+def _is_protocol(base: ast.expr) -> bool:
+    """`Protocol`, `Protocol[T]`, and `typing.Protocol`."""
+    named = base.value if isinstance(base, ast.Subscript) else base
+    return (named.attr if isinstance(named, ast.Attribute) else getattr(named, "id", "")) == "Protocol"
+
+
 def deep_files(files: list[Path]) -> list[str]:
-    """`planetwire/stage/file.py` and no deeper; data folders excepted."""
-    package = ROOT / "src" / "planetwire"
+    """`planetwire/stage/room/file.py` and no deeper; data folders excepted."""
     return [
-        f"{file.relative_to(ROOT)}: deeper than planetwire/stage/file"
+        f"{file.relative_to(ROOT)}: deeper than planetwire/stage/room/file"
         for file in files
-        if file.suffix == ".py" and file.is_relative_to(package) and len(file.relative_to(package).parts) > 2
+        if file.suffix == ".py" and file.is_relative_to(PACKAGE) and len(file.relative_to(PACKAGE).parts) > 3
     ]
+
+
+def full_folders(files: list[Path]) -> list[str]:
+    """Folders with more modules than a reader keeps in mind."""
+    counts = Counter(
+        file.parent
+        for file in files
+        if file.suffix == ".py" and file.is_relative_to(PACKAGE) and file.name != "__init__.py"
+    )
+    most = {folder: ROOT_MODULES_MAX - 1 if folder == PACKAGE else FOLDER_MODULES_MAX for folder in counts}
+    return [
+        f"{folder.relative_to(ROOT)}: {count} modules beside __init__.py, at most {most[folder]}"
+        for folder, count in counts.items()
+        if count > most[folder]
+    ]
+
+
+def circles_of_folders() -> list[str]:
+    """Folders whose modules import each other in a circle: one of them is on the wrong floor.
+
+    A folder and the folders inside it count as different rooms. Floors between packages are import-linter's.
+    """
+    rooms = {file.parent for file in PACKAGE.rglob("*.py")}
+    leads: dict[Path, set[Path]] = {room: set() for room in rooms}
+    for file in PACKAGE.rglob("*.py"):
+        for name in _imported(ast.parse(file.read_text(encoding="utf-8"))):
+            target = _room_of(name)
+            if target not in (None, PACKAGE, file.parent) and file.name != "__init__.py":
+                leads[file.parent].add(target)
+    return sorted(
+        f"{room.relative_to(ROOT)} and {other.relative_to(ROOT)} import each other"
+        for room, others in leads.items()
+        for other in others
+        if room < other and room in leads[other]
+    )
+
+
+def _imported(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == PACKAGE.name:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _room_of(name: str) -> Path | None:
+    """The folder in which what is imported lies; None: in no module of its own, as names of the package itself."""
+    path = PACKAGE.parent / name.replace(".", "/")
+    for candidate in (path, path.parent):
+        if candidate.with_suffix(".py").is_file():
+            return candidate.parent
+        if (candidate / "__init__.py").is_file():
+            return candidate
+    return None
 
 
 def foreign_words(files: list[Path]) -> list[str]:
@@ -112,6 +176,8 @@ def main() -> int:
         *long_files(files),
         *wide_ports(),
         *deep_files(files),
+        *full_folders(files),
+        *circles_of_folders(),
         *foreign_words(files),
         *crowded_folders(files),
         *long_architecture(),

@@ -16,19 +16,20 @@ from pathlib import Path
 
 PACKAGE = "src/planetwire"
 # Stage → the files it is drawn from.
+BESIDE = ("audit", "database", "diagnosis", "migrating", "model", "runtime", "text", "wiring")  # no stages
 PLACES: dict[str, tuple[str, ...]] = {
-    "jobs": (f"{PACKAGE}/jobs/*.py",),
-    "collect": (f"{PACKAGE}/collect/*.py",),
-    "facts": (f"{PACKAGE}/facts/*.py",),
-    "layers": (f"{PACKAGE}/layers/*.py",),
-    "outbox": (f"{PACKAGE}/outbox/*.py",),
-    "relay": (f"{PACKAGE}/relay/*.py",),
-    "stream": (f"{PACKAGE}/stream/*.py",),
-    "web": (f"{PACKAGE}/web/*.py",),
-    "supervise": (f"{PACKAGE}/supervise/*.py",),
-    "settings": (f"{PACKAGE}/*.py",),
+    "jobs": (f"{PACKAGE}/jobs/*.py", f"{PACKAGE}/jobs/*/*.py"),
+    "collect": (f"{PACKAGE}/collect/*.py", f"{PACKAGE}/collect/*/*.py"),
+    "facts": (f"{PACKAGE}/facts/*.py", f"{PACKAGE}/facts/*/*.py"),
+    "layers": (f"{PACKAGE}/layers/*.py", f"{PACKAGE}/layers/*/*.py"),
+    "outbox": (f"{PACKAGE}/outbox/*.py", f"{PACKAGE}/outbox/*/*.py"),
+    "relay": (f"{PACKAGE}/relay/*.py", f"{PACKAGE}/relay/*/*.py"),
+    "stream": (f"{PACKAGE}/stream/*.py", f"{PACKAGE}/stream/*/*.py"),
+    "web": (f"{PACKAGE}/web/*.py", f"{PACKAGE}/web/*/*.py"),
+    "supervise": (f"{PACKAGE}/supervise/*.py", f"{PACKAGE}/supervise/*/*.py"),
+    "settings": (f"{PACKAGE}/*.py", *(f"{PACKAGE}/{room}/*.py" for room in BESIDE)),
     "schema": (f"{PACKAGE}/_schema/[0-9]*.sql",),
-    "queries": (f"{PACKAGE}/[a-z]*/*.sql", f"{PACKAGE}/*.sql"),
+    "queries": (f"{PACKAGE}/[a-z]*/*.sql", f"{PACKAGE}/[a-z]*/*/*.sql"),
     "client": ("frontend/src/client/*.ts",),
     "data": ("frontend/src/data/*.ts",),
     "draw": ("frontend/src/draw/*.ts",),

@@ -15,8 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from planetwire.migrate import migrate_postgres, migrate_sqlite, migrations
-from planetwire.postgres import connect
+from planetwire.database.postgres import connect
+from planetwire.migrating.migrate import migrate_postgres, migrate_sqlite, migrations
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, find_binaries
 
 SCHEMA = Path(__file__).resolve().parent.parent / "src" / "planetwire" / "_schema"

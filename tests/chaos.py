@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import ledger_oracle
+from planetwire.database.postgres import CONNECTION_ERRORS, SERVER_BUSY, Connection, connect
 from planetwire.errors import BackendError
-from planetwire.migrate import migrate_postgres
-from planetwire.postgres import CONNECTION_ERRORS, SERVER_BUSY, Connection, connect
+from planetwire.migrating.migrate import migrate_postgres
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 from planetwire.supervise.parentage import ends_with_parent
 

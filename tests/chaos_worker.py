@@ -8,15 +8,15 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import planetwire.postgres
+import planetwire.database.postgres
 from ledger_oracle import batches_left, leave_effect
-from planetwire.clock import SystemClock
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.database.postgres import Pool, open_pool, translated
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.jobs.running import Handler
 from planetwire.jobs.worker import Worker
 from planetwire.model import Lease, TaskType
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Pool, open_pool, translated
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import JobSettings
 
 BATCH_S = 0.02  # what a batch takes beside its commit
@@ -76,7 +76,7 @@ if __name__ == "__main__":
     parser.add_argument("dsn")
     parser.add_argument("name")
     parser.add_argument("--pool", type=int, default=8)
-    parser.add_argument("--statement-s", type=float, default=planetwire.postgres.COMMAND_TIMEOUT_S)
+    parser.add_argument("--statement-s", type=float, default=planetwire.database.postgres.COMMAND_TIMEOUT_S)
     given = parser.parse_args()
-    planetwire.postgres.COMMAND_TIMEOUT_S = given.statement_s
+    planetwire.database.postgres.COMMAND_TIMEOUT_S = given.statement_s
     asyncio.run(main(given.dsn, given.name, given.pool))

@@ -13,15 +13,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from planetwire.clock import SystemClock
 from planetwire.collect.bodies_file import FileBodyStore
 from planetwire.collect.collector import FeedCollector
 from planetwire.collect.feeds import fact_feeds
-from planetwire.collect.http import PoliteClient
+from planetwire.collect.http.client import PoliteClient
 from planetwire.errors import PlanetwireError
 from planetwire.log import configure_logging
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import Settings
-from planetwire.wiring import check_supported
+from planetwire.wiring.work import check_supported
 
 SIZE_MAX = 2 * 1024**3
 

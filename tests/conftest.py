@@ -55,4 +55,4 @@ def _shared_by(item: pytest.Function) -> str | None:
 @pytest.fixture(autouse=True)
 def _logging_of_the_process_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command run inside the test process sets up logging once and for all: loggers are cached at their first use."""
-    monkeypatch.setattr("planetwire.supervise.command.configure_logging", lambda *_, **__: None)
+    monkeypatch.setattr("planetwire.supervise.commands.command.configure_logging", lambda *_, **__: None)

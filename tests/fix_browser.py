@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect, sync_playwright
 
 from missing import program
 
@@ -24,6 +25,7 @@ FLAGS = [
 ]
 DESKTOP = {"width": 1440, "height": 900}
 PHONE = {"width": 390, "height": 844}
+PATIENCE_MS = 60_000  # how busy the machine is decides nothing
 
 
 @pytest.fixture(scope="session")
@@ -32,6 +34,15 @@ def browser() -> Iterator[Browser]:
     executable = program("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=executable, args=FLAGS, headless=True)
+        make = launched.new_context
+
+        def patient(**options: Any) -> BrowserContext:
+            context = make(**options)
+            context.set_default_timeout(PATIENCE_MS)
+            return context
+
+        launched.new_context = patient  # type: ignore[method-assign]
+        expect.set_options(timeout=PATIENCE_MS)
         yield launched
         launched.close()
 

@@ -15,15 +15,16 @@ import pytest_asyncio
 import uvicorn
 
 from ledger_tools import WAIT_S, until
-from planetwire import diagnosing, serving
-from planetwire.ending import end_all
+from planetwire.database.postgres import Pool
+from planetwire.diagnosis import path as diagnosing
 from planetwire.model import Json
-from planetwire.postgres import Pool
+from planetwire.runtime.ending import end_all
 from planetwire.settings import Settings
 from planetwire.supervise import doctor
-from planetwire.web import probe
-from planetwire.web.server import server_config
-from planetwire.wiring import Secrets
+from planetwire.web.http.server import server_config
+from planetwire.web.live import probe
+from planetwire.wiring import web as serving
+from planetwire.wiring.work import Secrets
 
 TOKEN, INGEST = "admin-token-of-the-tests", "ingest-token-of-the-tests"
 SECRETS = Secrets(TOKEN, INGEST, b"key")

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from planetwire.clock import ManualClock, utc_text
-from planetwire.collect.ingest import normalise
-from planetwire.facts.observations_postgres import PostgresObservationStore
-from planetwire.facts.observations_sqlite import SqliteObservationStore
+from planetwire.collect.push.ingest import normalise
+from planetwire.database.postgres import open_pool
+from planetwire.facts.observations.observations_postgres import PostgresObservationStore
+from planetwire.facts.sqlite.observations_sqlite import SqliteObservationStore
 from planetwire.model import Appended, LogEvent, ObservationPatch
-from planetwire.postgres import open_pool
+from planetwire.runtime.clock import ManualClock, utc_text
 from planetwire.stream.log_observations_postgres import PostgresObservationLog
 from planetwire.stream.log_sqlite import SqliteEventLog
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres

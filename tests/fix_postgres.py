@@ -15,8 +15,8 @@ from urllib.parse import urlsplit, urlunsplit
 import pytest
 import pytest_asyncio
 
-from planetwire.migrate import migrate_postgres
-from planetwire.postgres import Pool, connect, open_pool
+from planetwire.database.postgres import Pool, connect, open_pool
+from planetwire.migrating.migrate import migrate_postgres
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 TEMPLATE = "template_planetwire"

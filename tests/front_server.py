@@ -17,15 +17,17 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
 from live_streams import Live, SseClient, the_guard
-from planetwire.clock import SystemClock
 from planetwire.model import Json
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import RequestSettings, StreamSettings
 from planetwire.web import app as web_app
-from planetwire.web import ingest, spa, websocket
-from planetwire.web.front import Front
-from planetwire.web.hosts import AllowedHosts
-from planetwire.web.server import server_config
-from planetwire.web.sse_protocol import make_protocol
+from planetwire.web import spa
+from planetwire.web.http.front import Front
+from planetwire.web.http.hosts import AllowedHosts
+from planetwire.web.http.server import server_config
+from planetwire.web.live import websocket
+from planetwire.web.live.sse_protocol import make_protocol
+from planetwire.web.terminal import ingest
 
 WAIT_S = 60.0
 

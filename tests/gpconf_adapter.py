@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from planetwire.collect import omm, tle
 from planetwire.collect.feed_celestrak import CelestrakGp
+from planetwire.collect.formats import omm, tle
 from planetwire.model import Fact, Reject
 
 AT = datetime(2026, 11, 29, 12, tzinfo=UTC)

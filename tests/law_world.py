@@ -23,18 +23,19 @@ from fix_observations import START
 from law_client import BUFFER, CityView, LawClient, at_ms
 from live_streams import SseClient, the_guard
 from planetwire import cities
-from planetwire.clock import ManualClock, SystemClock, utc_text
-from planetwire.collect.ingest import normalise
-from planetwire.facts.observations_sqlite import SqliteObservationStore
+from planetwire.collect.push.ingest import normalise
+from planetwire.facts.sqlite.observations_sqlite import SqliteObservationStore
 from planetwire.model import LogEvent
+from planetwire.runtime.clock import ManualClock, SystemClock, utc_text
 from planetwire.settings import StreamSettings
 from planetwire.stream.hub import Hub
 from planetwire.stream.log_sqlite import SqliteEventLog
-from planetwire.web import problems, terminal
-from planetwire.web.frames import sse_encoder
-from planetwire.web.limits import ConnectionLimits
-from planetwire.web.sse import SseEndpoint
-from planetwire.web.sse_protocol import make_protocol
+from planetwire.web.access.limits import ConnectionLimits
+from planetwire.web.http import problems
+from planetwire.web.live.frames import sse_encoder
+from planetwire.web.live.sse import SseEndpoint
+from planetwire.web.live.sse_protocol import make_protocol
+from planetwire.web.terminal import cities as terminal
 
 NAMES = ("hong kong", "seoul", "taipei", "london", "paris", "new york")
 SOURCES = ("metar", "amos", "hko_obs", "cowin_obs")  # headline series, runway sensors, and one that is no headline

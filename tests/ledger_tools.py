@@ -8,9 +8,9 @@ from typing import Any
 
 import asyncpg
 
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.database.postgres import Pool
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.model import Actor, Fact, JobRequest, JobStatus, Lease, Role, TaskType
-from planetwire.postgres import Pool
 from planetwire.settings import JobSettings
 
 ALL_TYPES = [kind.value for kind in TaskType]

@@ -14,19 +14,20 @@ import uvicorn
 from fastapi import APIRouter, FastAPI
 
 from fakes import MemoryEventLog
-from planetwire.clock import SystemClock
 from planetwire.model import Job
 from planetwire.ports import Clock, JobBoard
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import StreamSettings
 from planetwire.stream.hub import Hub
-from planetwire.web import problems, sse_route, websocket
-from planetwire.web.auth import Guard
-from planetwire.web.frames import sse_encoder, ws_encoder
-from planetwire.web.limits import ConnectionLimits
-from planetwire.web.sse import SseEndpoint
-from planetwire.web.sse_protocol import make_protocol
-from planetwire.web.task_board import TaskBoard
-from planetwire.web.websocket import SocketEndpoint
+from planetwire.web.access.auth import Guard
+from planetwire.web.access.limits import ConnectionLimits
+from planetwire.web.http import problems
+from planetwire.web.live import sse_route, websocket
+from planetwire.web.live.frames import sse_encoder, ws_encoder
+from planetwire.web.live.sse import SseEndpoint
+from planetwire.web.live.sse_protocol import make_protocol
+from planetwire.web.live.task_board import TaskBoard
+from planetwire.web.live.websocket import SocketEndpoint
 
 CARRIERS = ("protocol", "route")
 KNOWN = {name: name for name in ("shanghai", "taipei", "tokyo", "hong kong")} | {"sha": "shanghai"}

@@ -9,17 +9,17 @@ from typing import Any
 
 import orjson
 
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import Pool
 from planetwire.errors import BackendError
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import LogEvent
-from planetwire.postgres import Pool
+from planetwire.runtime.clock import SystemClock
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.stream.tail import Tail
-from planetwire.web.cache_memory import MemoryCache
-from planetwire.web.layer_snapshots import LayerSnapshots
+from planetwire.web.earth.layer_snapshots import LayerSnapshots
+from planetwire.web.stores.cache_memory import MemoryCache
 
 SETTLE_TRIES = 50
 FAILED = (BackendError,)  # a deadlock lost twice: the page gets an error, and asks again

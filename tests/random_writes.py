@@ -14,12 +14,12 @@ from typing import Any
 import asyncpg
 
 from ledger_tools import queue_on, wish
+from planetwire.database.postgres import Connection, Pool
 from planetwire.errors import BackendError
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Batch, Fact, JobStatus, TaskType
-from planetwire.postgres import Connection, Pool
 from planetwire.supervise.embedded_postgres import find_binaries
 
 PSQL = find_binaries() / "psql"

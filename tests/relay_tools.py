@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import Connection, Pool
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import LayerAdapter, LogEvent, Provenance
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.ports import Wakeup
-from planetwire.postgres import Connection, Pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import RelaySettings
 
 WITHIN_S = 60.0

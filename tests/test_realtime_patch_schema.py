@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from planetwire.cities import BY_KEY
-from planetwire.collect.ingest import normalise
-from planetwire.collect.obs_time import parse_obs_time
+from planetwire.collect.formats.obs_time import parse_obs_time
+from planetwire.collect.push.ingest import normalise
 from planetwire.errors import InputError
 
 NOW = datetime(2026, 5, 26, 10, 3, 4, 500_000, tzinfo=UTC)

@@ -19,15 +19,17 @@ from fastapi import FastAPI
 from fix_observations import Observations
 from live_streams import SseClient, the_guard
 from planetwire import cities
-from planetwire.clock import SystemClock
-from planetwire.collect.accept import Ingest
+from planetwire.collect.push.accept import Ingest
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import StreamSettings
 from planetwire.stream.hub import Hub
-from planetwire.web import ingest, problems, sse_route
-from planetwire.web.frames import sse_encoder
-from planetwire.web.limits import ConnectionLimits
-from planetwire.web.sse import SseEndpoint
-from planetwire.web.sse_protocol import make_protocol
+from planetwire.web.access.limits import ConnectionLimits
+from planetwire.web.http import problems
+from planetwire.web.live import sse_route
+from planetwire.web.live.frames import sse_encoder
+from planetwire.web.live.sse import SseEndpoint
+from planetwire.web.live.sse_protocol import make_protocol
+from planetwire.web.terminal import ingest
 
 WINDOW = timedelta(hours=6)
 

@@ -16,11 +16,11 @@ import typer
 from planetwire import __version__
 from planetwire.private import UMASK
 from planetwire.settings import flat
-from planetwire.supervise.command import AsJson, say
-from planetwire.supervise.command import opened as _settings
-from planetwire.supervise.jobs_commands import jobs
-from planetwire.supervise.outbox_commands import outbox
-from planetwire.supervise.tokens_commands import tokens
+from planetwire.supervise.commands.command import AsJson, say
+from planetwire.supervise.commands.command import opened as _settings
+from planetwire.supervise.commands.jobs_commands import jobs
+from planetwire.supervise.commands.outbox_commands import outbox
+from planetwire.supervise.commands.tokens_commands import tokens
 
 app = typer.Typer(
     help="A self-hosted live-Earth platform.",
@@ -136,9 +136,9 @@ def migrate(
         return
     import asyncio
 
-    from planetwire.diagnosing import repair as make_triggers
+    from planetwire.diagnosis.path import repair as make_triggers
+    from planetwire.supervise.commands.person import local_actor
     from planetwire.supervise.installation import migrate as run
-    from planetwire.supervise.person import local_actor
     from planetwire.supervise.roles import database_of
 
     with _settings("migrate") as settings:
@@ -150,7 +150,7 @@ def migrate(
 
 
 def _say_plan(*, as_json: bool) -> None:
-    from planetwire.supervise import migrate_plan
+    from planetwire.supervise.commands import migrate_plan
 
     with _settings("migrate") as settings:
         planned = migrate_plan.plan(settings)
@@ -214,7 +214,7 @@ def parse(
     at: Annotated[str | None, typer.Option("--at", help="Reference time, ISO 8601; default now.")] = None,
 ) -> None:
     """Rows and rejects of one body as JSON, without a database."""
-    from planetwire.commanding import parse_body
+    from planetwire.wiring.commands import parse_body
 
     with _settings("parse"):
         try:
@@ -253,7 +253,7 @@ def doctor(
 @app.command()
 def sources(as_json: AsJson = False) -> None:
     """What runs when, and how the last run of each source ended."""
-    from planetwire.supervise import sources_cli
+    from planetwire.supervise.commands import sources_cli
 
     with _settings("sources") as settings:
         say(sources_cli.listing(settings, as_json=as_json))
@@ -262,7 +262,7 @@ def sources(as_json: AsJson = False) -> None:
 @app.command()
 def layers(as_json: AsJson = False) -> None:
     """What the globe can show: how much of each layer there is, and how old it is."""
-    from planetwire.supervise import layers_cli
+    from planetwire.supervise.commands import layers_cli
 
     with _settings("layers") as settings:
         say(layers_cli.listing(settings, as_json=as_json))
@@ -279,8 +279,8 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Who did what: jobs, sources, tokens, sign-ins; newest first."""
-    from planetwire.acts import AuditQuery
-    from planetwire.supervise import audit_cli
+    from planetwire.model.acts import AuditQuery
+    from planetwire.supervise.commands import audit_cli
 
     with _settings("audit") as settings:
         asked = AuditQuery(audit_cli.since_of(since, datetime.now(UTC)), who, source, job, what)

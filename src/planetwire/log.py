@@ -13,7 +13,7 @@ from typing import Any, TextIO, cast
 
 import structlog
 
-from planetwire.printable import printable
+from planetwire.text.printable import printable
 
 VALUE_MAX = 1_000  # characters of one value
 DIGITS_MAX = 60  # of a whole number; Python refuses to print some thousands

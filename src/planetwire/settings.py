@@ -22,9 +22,9 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from planetwire.errors import SetupError
-from planetwire.masks import masked
 from planetwire.model import Lane, TaskType
 from planetwire.setting_texts import HEADER, is_loopback, networks, role_mapping, secret_fault
+from planetwire.text.masks import masked
 
 PREFIX = "PLANETWIRE_"
 SERVICE_LINK = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_.*)?$|_PORT_\d+_(TCP|UDP)(_.*)?$")

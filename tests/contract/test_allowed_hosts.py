@@ -8,8 +8,8 @@ import pytest
 import pytest_asyncio
 
 from front_server import Served, front_server, get, post, upgrade
-from planetwire.web.hosts import AllowedHosts
-from planetwire.web.ingest import PATH as PUSH
+from planetwire.model.wire import PUSH_PATH as PUSH
+from planetwire.web.http.hosts import AllowedHosts
 
 EVIL = "evil.example:8000"
 WAYS_IN = {

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from planetwire.acts import CUT, DETAILS_MAX_BYTES, Act, AuditQuery
-from planetwire.audit_file import FileAuditLog
-from planetwire.audit_postgres import PostgresAuditLog
+from planetwire.audit.audit_file import FileAuditLog
+from planetwire.audit.audit_postgres import PostgresAuditLog
+from planetwire.database.postgres import Pool
 from planetwire.model import Actor, Role
+from planetwire.model.acts import CUT, DETAILS_MAX_BYTES, Act, AuditQuery
 from planetwire.ports import AuditLog
-from planetwire.postgres import Pool
 
 KEEP_DAYS = 90
 ANN = Actor("ann", Role.ADMIN, "192.0.2.7")

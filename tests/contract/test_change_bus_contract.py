@@ -10,11 +10,11 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from planetwire.clock import SystemClock
 from planetwire.errors import BusError, SetupError
 from planetwire.model import BusMessage
 from planetwire.ports import DataChangeBus
 from planetwire.relay.bus_webhook import WebhookBus, checked_address, signature
+from planetwire.runtime.clock import SystemClock
 from webhook_receiver import SECRET, Receiver, signed
 
 Answer = Callable[[dict[str, Any]], Awaitable[tuple[int, str]]]

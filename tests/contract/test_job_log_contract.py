@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 import pytest
 import pytest_asyncio
 
+from planetwire.database.postgres import Pool
 from planetwire.errors import BackendError
-from planetwire.jobs.joblog_postgres import PostgresJobLog
+from planetwire.jobs.ledger.joblog_postgres import PostgresJobLog
 from planetwire.model import JobLine
 from planetwire.ports import JobLog
-from planetwire.postgres import Pool
-from planetwire.web.joblog_redis import RedisJobLog
-from planetwire.web.link_redis import RedisLink
+from planetwire.web.stores.joblog_redis import RedisJobLog
+from planetwire.web.stores.link_redis import RedisLink
 
 KEEP_S = 600.0
 LEAST = 5  # jobs, or lines, that a log with a small bound keeps

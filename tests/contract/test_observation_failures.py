@@ -11,10 +11,10 @@ import pytest
 
 from file_limit import file_size_limit, journal_end
 from fix_observations import START, Observations, open_observations, patch
-from planetwire.clock import ManualClock
 from planetwire.errors import BackendError, LogWriteFailed, SetupError
-from planetwire.facts import writer_sqlite
+from planetwire.facts.sqlite import writer_sqlite
 from planetwire.model import LogEvent, ResyncReason
+from planetwire.runtime.clock import ManualClock
 
 TOPIC = ["city:seoul"]
 
@@ -163,7 +163,7 @@ async def test_a_new_file_that_another_process_is_making_is_waited_for(
         other.execute("rollback")
         other.close()
 
-    monkeypatch.setattr("planetwire.pool_sqlite.sleep", the_other_is_ready)
+    monkeypatch.setattr("planetwire.database.pool_sqlite.sleep", the_other_is_ready)
     opened = await open_observations(path, ManualClock(START))
     try:
         assert len(tried) == 1

@@ -11,11 +11,11 @@ import pytest
 
 from file_limit import file_size_limit, journal_end
 from fix_observations import START, Observations, open_observations, patch
-from planetwire.clock import ManualClock
 from planetwire.errors import BackendError, LogWriteFailed
-from planetwire.facts import observations_sqlite
-from planetwire.facts.diagnosis_sqlite import examine_file
-from planetwire.storing import Observations as Stored
+from planetwire.facts.sqlite import observations_sqlite
+from planetwire.facts.sqlite.diagnosis_sqlite import examine_file
+from planetwire.runtime.clock import ManualClock
+from planetwire.wiring.observations import Observations as Stored
 
 PAGE = 4_096
 

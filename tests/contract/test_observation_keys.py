@@ -13,10 +13,10 @@ import pytest_asyncio
 
 from file_limit import file_size_limit, journal_end
 from fix_observations import START, Observations, open_observations, patch
-from planetwire.clock import ManualClock, utc_text
 from planetwire.errors import LogWriteFailed
-from planetwire.facts.observation_wire import content_hash, ms_of
-from planetwire.migrate import migrations
+from planetwire.facts.observations.wire import content_hash, ms_of
+from planetwire.migrating.migrate import migrations
+from planetwire.runtime.clock import ManualClock, utc_text
 
 AT, EARLIER = utc_text(START), utc_text(START - timedelta(hours=2))
 RUNWAYS = [{"runway": "15R/33L", "temp": 22.0}]

@@ -9,9 +9,9 @@ from random import Random
 import pytest
 
 from fix_observations import START, Observations, patch
-from planetwire.clock import utc_text
-from planetwire.facts import recent_sqlite
+from planetwire.facts.sqlite import recent_sqlite
 from planetwire.model import Appended, ObservationPatch
+from planetwire.runtime.clock import utc_text
 
 CITIES = ["seoul", "tokyo", "london"]
 LONG_AGO = START - timedelta(days=1)

@@ -21,8 +21,8 @@ from schemathesis.specs.openapi import checks
 from asgi_asking import operations
 from fix_earth import INGEST, TOKEN, running_earth
 from fix_postgres import database_of
+from planetwire.database.postgres import open_pool
 from planetwire.model import Json
-from planetwire.postgres import open_pool
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 from planetwire.web import docs_page
 

@@ -18,13 +18,13 @@ from websockets.asyncio.client import connect
 from certificates import Made, self_signed
 from front_server import Served, front_server, get, post
 from live_streams import SseClient, eventually
-from planetwire.clock import ManualClock
-from planetwire.collect.sink_http import HttpPatchSink
+from planetwire.collect.push.sink_http import HttpPatchSink
 from planetwire.errors import BackendError, SetupError
+from planetwire.model.wire import PUSH_PATH as PUSH
+from planetwire.runtime.clock import ManualClock
 from planetwire.settings import Settings
 from planetwire.tls import own_trust, server_context
-from planetwire.web.ingest import PATH as PUSH
-from planetwire.web.probe import listen
+from planetwire.web.live.probe import listen
 
 SHORT_S = 0.05
 START = datetime(2026, 5, 26, 10, tzinfo=UTC)

@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 
 from long_form import examples
 from planetwire.cities import CITIES
-from planetwire.collect.ingest import normalise
-from planetwire.facts.observation_wire import wire_body
+from planetwire.collect.push.ingest import normalise
+from planetwire.facts.observations.wire import wire_body
 from planetwire.model import Json
 
 SPEC = Path(__file__).resolve().parents[2] / "spec"

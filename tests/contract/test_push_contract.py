@@ -17,11 +17,12 @@ from fastapi import FastAPI, Request, Response
 
 from fix_observations import Observations
 from live_streams import CARRIERS, WAIT_S, eventually, the_guard
-from planetwire.collect.accept import Ingest
+from planetwire.collect.push.accept import Ingest
 from planetwire.model import Json
-from planetwire.web import ingest, problems
-from planetwire.web.ingest import PATH
-from planetwire.web.sse_protocol import make_protocol
+from planetwire.model.wire import PUSH_PATH as PATH
+from planetwire.web.http import problems
+from planetwire.web.live.sse_protocol import make_protocol
+from planetwire.web.terminal import ingest
 
 TOKEN = {"authorization": "Bearer ingest-token"}
 Accept = Callable[[Sequence[object]], Awaitable[Sequence[Json]]]

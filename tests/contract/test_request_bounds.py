@@ -12,9 +12,9 @@ import pytest_asyncio
 
 from front_server import Raw, Served, front_server, get, post, upgrade
 from live_streams import eventually
-from planetwire.web.bounded_protocol import LINGER_BYTES, PIPELINED_MAX
-from planetwire.web.front import BODIES, Wait
-from planetwire.web.ingest import PATH as PUSH
+from planetwire.model.wire import PUSH_PATH as PUSH
+from planetwire.web.http.bounded_protocol import LINGER_BYTES, PIPELINED_MAX
+from planetwire.web.http.front import BODIES, Wait
 
 SHORT_S = 0.05
 KIB = 1024

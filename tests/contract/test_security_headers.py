@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from front_server import Answer, Served, front_server, get, post, upgrade
-from planetwire.web.ingest import PATH as PUSH
-from planetwire.web.security import NOTHING, page_policy
+from planetwire.model.wire import PUSH_PATH as PUSH
+from planetwire.web.http.security import NOTHING, page_policy
 
 TOKEN = "Authorization: Bearer ingest-token"
 ANSWERS = {

@@ -13,15 +13,15 @@ import pytest_asyncio
 
 from planetwire.errors import BackendError
 from planetwire.ports import Limit, Limits, LoginCodes, Session, Sessions
-from planetwire.web.codes_file import FileCodes
-from planetwire.web.codes_memory import CODES_MAX, MemoryCodes
-from planetwire.web.codes_redis import RedisCodes
-from planetwire.web.limits_memory import KEYS_MAX, WINDOW_S, MemoryLimits
-from planetwire.web.limits_redis import BLOCKS, RedisLimits
-from planetwire.web.link_redis import RedisLink
-from planetwire.web.sessions_file import FileSessions
-from planetwire.web.sessions_memory import MemorySessions
-from planetwire.web.sessions_redis import RedisSessions
+from planetwire.web.stores.codes_file import FileCodes
+from planetwire.web.stores.codes_memory import CODES_MAX, MemoryCodes
+from planetwire.web.stores.codes_redis import RedisCodes
+from planetwire.web.stores.limits_memory import KEYS_MAX, WINDOW_S, MemoryLimits
+from planetwire.web.stores.limits_redis import BLOCKS, RedisLimits
+from planetwire.web.stores.link_redis import RedisLink
+from planetwire.web.stores.sessions_file import FileSessions
+from planetwire.web.stores.sessions_memory import MemorySessions
+from planetwire.web.stores.sessions_redis import RedisSessions
 
 RATES = {Limit.SIGN_IN: 10, Limit.INGEST: 100, Limit.STREAM: 40}
 LIFE_S = 3_600.0

@@ -18,12 +18,13 @@ from fastapi import APIRouter, Request
 
 from live_streams import WAIT_S, Live, SseClient, eventually, live_server, the_guard
 from planetwire.model import Json
-from planetwire.web import ingest
+from planetwire.model.wire import PUSH_PATH
+from planetwire.web.terminal import ingest
 from smuggling import COMMON, HIDDEN, SOUND, shapes
 
 STREAM = "/api/events?cities=shanghai"
 PATCH = "city_observation_patch.v1"
-LINES = {"stream": f"GET {STREAM}", "push": f"POST {ingest.PATH}", "application": "POST /echo"}
+LINES = {"stream": f"GET {STREAM}", "push": f"POST {PUSH_PATH}", "application": "POST /echo"}
 
 
 @dataclass

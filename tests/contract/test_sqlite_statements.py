@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import planetwire
-from planetwire.migrate import migrate_sqlite
-from planetwire.sql import queries_beside
+from planetwire.database.sql import queries_beside
+from planetwire.migrating.migrate import migrate_sqlite
 
 SIDECARS = sorted(Path(planetwire.__file__).parent.rglob("*_sqlite.sql"))
 EVERY_ROW = re.compile(r"\bSCAN (observation_patch_events|observation_history)\b(?!.*USING (COVERING )?INDEX)")

@@ -12,13 +12,13 @@ import pytest
 import pytest_asyncio
 
 from live_streams import CARRIERS, Live, SseClient, eventually, live_server, the_guard
-from planetwire.clock import ManualClock, SystemClock
 from planetwire.ports import Limit
+from planetwire.runtime.clock import ManualClock, SystemClock
 from planetwire.setting_texts import networks
 from planetwire.stream.hub import Hub
-from planetwire.web.frames import sse_encoder
-from planetwire.web.limits_memory import DEFAULTS, MemoryLimits
-from planetwire.web.proxies import TrustedProxies
+from planetwire.web.http.proxies import TrustedProxies
+from planetwire.web.live.frames import sse_encoder
+from planetwire.web.stores.limits_memory import DEFAULTS, MemoryLimits
 
 PATCH = "city_observation_patch.v1"
 

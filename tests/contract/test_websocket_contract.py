@@ -17,8 +17,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from job_rows import a_job
 from live_streams import WAIT_S, Live, SseClient, eventually, live_server, the_guard
-from planetwire.clock import ManualClock
 from planetwire.model import JobStatus
+from planetwire.runtime.clock import ManualClock
 
 EPOCH = "fedcba543210"
 

@@ -8,17 +8,20 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from planetwire.clock import SystemClock
-from planetwire.collect.ingest import normalise
-from planetwire.facts.observations_postgres import PostgresObservationStore
-from planetwire.facts.observations_sqlite import SqliteObservationStore
-from planetwire.failpoint import arm
-from planetwire.postgres import open_pool
+from planetwire.collect.push.ingest import normalise
+from planetwire.database.postgres import open_pool
+from planetwire.facts.observations.observations_postgres import PostgresObservationStore
+from planetwire.facts.sqlite.observations_sqlite import SqliteObservationStore
+from planetwire.log import configure_logging
+from planetwire.runtime.clock import SystemClock
+from planetwire.runtime.failpoint import arm
 
 CITIES = ("seoul", "taipei", "london", "paris")
 
 
 async def main(place: str) -> None:
+    """What there is to log goes to stderr."""
+    configure_logging("console", "info")
     clock = SystemClock()
     store: Any = SqliteObservationStore(Path(place), clock)
     if place.startswith("postgresql://"):

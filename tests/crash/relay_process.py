@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import sys
 
-from planetwire import failpoint
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import open_pool
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.log import configure_logging
 from planetwire.outbox.changelog_postgres import CHANGES_CHANNEL, PostgresChangeLog
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
-from planetwire.postgres import open_pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
+from planetwire.runtime import failpoint
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import RelaySettings
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from cable import Cable
 from ledger_tools import claim_one, queue_on, row_of, until, wish
+from planetwire.database.postgres import Pool, open_pool
 from planetwire.errors import BackendError
 from planetwire.model import JobStatus
-from planetwire.postgres import Pool, open_pool
 from planetwire.supervise.embedded_postgres import SOCKET_NAME
 
 TAKE = "insert into scratch values ('same row') on conflict (key) do update set runs = scratch.runs + 1"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fix_observations import Observations, open_observations
-from planetwire.clock import SystemClock
+from planetwire.runtime.clock import SystemClock
 
 WRITER = Path(__file__).with_name("observation_writer.py")
 CITIES = ["city:seoul", "city:taipei", "city:london", "city:paris"]

@@ -17,10 +17,10 @@ import pytest
 
 from long_form import amount, seed_of
 from map_client import Page
+from planetwire.database.postgres import Pool, open_pool
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.outbox.changelog_postgres import BROADCASTS_CHANNEL
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
-from planetwire.postgres import Pool, open_pool
 from planetwire.stream.log_postgres import PostgresEventLog
 from random_writes import FAR, Writer
 
@@ -146,7 +146,7 @@ async def test_the_map_equals_the_database_whatever_is_written_and_wherever_rela
     log = await PostgresEventLog.open(pg_pool)
     try:
         async with Page(log, pg_pool, REGISTRY, doorbell.bell(BROADCASTS_CHANNEL)) as page:
-            while (written := await pg_pool.fetchval(WRITTEN)) < CHANGES:
+            while (written := await pg_pool.fetchval(WRITTEN)) < CHANGES or set(relays.kills) < set(POINTS):
                 await one_round(pg_pool, writers, relays, min(CHANGES, written + ROUND_CHANGES))
                 async with calm_relay(pg_dsn):
                     await settled(pg_pool, page)

@@ -20,7 +20,7 @@ import pytest
 from cable import Cable
 from fix_installation import NO_FEEDS, Installation, wait_for
 from ledger_tools import until
-from planetwire.finding import first_broken
+from planetwire.model.finding import first_broken
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 from steadfast import ADD, Browser, write
 from web_processes import web_processes

@@ -15,15 +15,15 @@ from pathlib import Path
 import orjson
 import pytest
 
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import Pool, connect, open_pool
 from planetwire.layers.registry import EarthLayerAdapterRegistry
-from planetwire.migrate import migrate_postgres
+from planetwire.migrating.migrate import migrate_postgres
 from planetwire.model import LogEvent
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Pool, connect, open_pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import RelaySettings
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.stream.tail import Tail
@@ -35,12 +35,12 @@ ADD = "insert into collected_data (source, external_key, kind) values ('celestra
 LOGGED = "select coalesce(sum((message->>'merged_count')::int), 0) from earth_broadcasts"
 CHILD = """
 import asyncio, sys
-from planetwire import failpoint
-from planetwire.clock import SystemClock
+from planetwire.runtime import failpoint
+from planetwire.runtime.clock import SystemClock
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import open_pool
+from planetwire.database.postgres import open_pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
 from planetwire.settings import RelaySettings

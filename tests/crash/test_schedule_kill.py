@@ -10,23 +10,23 @@ import sys
 import pytest
 
 from ledger_tools import queue_on
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import Pool
 from planetwire.facts.sources_postgres import PostgresSourceStore
+from planetwire.jobs.ledger.schedule_postgres import PostgresScheduleBook
 from planetwire.jobs.schedule import Schedule
-from planetwire.jobs.schedule_postgres import PostgresScheduleBook
 from planetwire.model import SourceDefaults
-from planetwire.postgres import Pool
+from planetwire.runtime.clock import SystemClock
 
 KNOWN = [SourceDefaults(f"s{n}", 600, 0) for n in range(4)]
 CHILD = """
 import asyncio, sys
-from planetwire import failpoint
-from planetwire.clock import SystemClock
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.runtime import failpoint
+from planetwire.runtime.clock import SystemClock
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.jobs.schedule import Schedule
-from planetwire.jobs.schedule_postgres import PostgresScheduleBook
+from planetwire.jobs.ledger.schedule_postgres import PostgresScheduleBook
 from planetwire.model import SourceDefaults
-from planetwire.postgres import open_pool
+from planetwire.database.postgres import open_pool
 from planetwire.settings import JobSettings
 
 async def main(dsn, point):

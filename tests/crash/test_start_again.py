@@ -13,9 +13,9 @@ import pytest_asyncio
 
 from fix_installation import Installation, wait_for
 from fix_roles import Role, Start, eventually
+from planetwire.database.postgres import Pool
 from planetwire.demo.server import FeedServer
 from planetwire.jobs.marks_file import WorkerMarks
-from planetwire.postgres import Pool
 
 LEASE_S = 600  # whoever waited a lease out would be there after the test
 SLOW = {

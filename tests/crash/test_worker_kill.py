@@ -10,29 +10,29 @@ import sys
 import pytest
 
 from ledger_tools import queue_on, row_of, status_of, until, wish
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import Pool
 from planetwire.facts.facts_postgres import PostgresFactStore
-from planetwire.jobs.task_clear_data import ClearDataTask
+from planetwire.jobs.tasks.clear_data import ClearDataTask
 from planetwire.jobs.worker import Worker
 from planetwire.model import JobStatus, TaskType
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Pool
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import JobSettings
 
 BATCHES, ROWS = 6, 50
 CHILD = f"""
 import asyncio, os, signal, sys
-from planetwire import failpoint
-from planetwire.clock import SystemClock
+from planetwire.runtime import failpoint
+from planetwire.runtime.clock import SystemClock
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
-from planetwire.jobs.task_clear_data import ClearDataTask
-from planetwire.jobs.task_collect import CollectTask
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.tasks.clear_data import ClearDataTask
+from planetwire.jobs.tasks.collect import CollectTask
 from planetwire.jobs.worker import Worker
 from planetwire.model import Batch, Fact, FetchState, SourceDefaults, TaskType
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import open_pool
+from planetwire.database.postgres import open_pool
 from planetwire.settings import JobSettings
 
 BATCHES, ROWS = {BATCHES}, {ROWS}

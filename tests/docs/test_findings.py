@@ -6,7 +6,7 @@ import ast
 import re
 from pathlib import Path
 
-from planetwire.finding import KINDS, PAGE
+from planetwire.model.finding import KINDS, PAGE
 
 ROOT = Path(__file__).resolve().parents[2]
 

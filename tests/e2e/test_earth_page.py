@@ -144,7 +144,7 @@ def test_stop_keeps_the_committed_batches_on_the_globe(
     made = installation(
         "demo",
         PLANETWIRE_JOBS__BATCH_ROWS="200",
-        PLANETWIRE_FEEDS__CELESTRAK_GP__MAX_ROWS_PER_S="1500",
+        PLANETWIRE_FEEDS__CELESTRAK_GP__MAX_ROWS_PER_S="200",
     )
     context = browser.new_context(locale="en-GB", viewport={"width": 1440, "height": 900})
     page = context.new_page()

@@ -119,10 +119,10 @@ def test_a_collect_is_started_watched_stopped_and_run_again_from_the_panel(
     tab(panel, "Running")
     item = job_item(panel, task_id)
     bar = item.get_by_role("progressbar")
-    expect(bar).to_be_visible(timeout=15_000)
+    expect(bar).to_be_visible()
     first = wait_for(lambda: records_shown(item), within_s=60, what="records on the panel")
     wait_for(lambda: records_shown(item) > first, within_s=60, what="more records on the panel")
-    expect(item.locator('[data-fact="rate"]')).to_have_text(re.compile(r"^[\d,.]+/s$"), timeout=15_000)
+    expect(item.locator('[data-fact="rate"]')).to_have_text(re.compile(r"^[\d,.]+/s$"))
     expect(item.locator('[data-fact="remaining"]')).to_have_text(re.compile(r"^about \d+ (s|min) left$"))
     assert re.fullmatch(r"\d+%, [\d,]+ of [\d,]+ records", bar.get_attribute("aria-valuetext") or "")
 
@@ -149,7 +149,7 @@ def test_a_collect_is_started_watched_stopped_and_run_again_from_the_panel(
     expect(item).to_contain_text(f"retried as #{again}")
     expect(item.get_by_role("button", name=f"Run job {task_id} again")).to_have_count(0)
     tab(panel, "Running")
-    job_item(panel, again).get_by_role("button", name=f"Stop job {again}").click(timeout=15_000)
+    job_item(panel, again).get_by_role("button", name=f"Stop job {again}").click()
     with panel_installation.client() as client:
         panel_installation.wait_job(client, again, within_s=60)
     assert newest(panel_installation, "celestrak_gp") == again  # a double click is one wish
@@ -196,7 +196,7 @@ def test_a_paused_source_starts_nothing_until_it_is_resumed(panel: Page, panel_i
     resume.click()
     expect(row.get_by_role("button", name="Pause celestrak_gp")).to_be_enabled()
     tab(panel, "Running")
-    job_item(panel, task_id).get_by_role("button", name=f"Stop job {task_id}").click(timeout=15_000)
+    job_item(panel, task_id).get_by_role("button", name=f"Stop job {task_id}").click()
     with panel_installation.client() as client:
         assert panel_installation.wait_job(client, task_id, within_s=60)["status"] == "cancelled"
 
@@ -331,9 +331,9 @@ def test_the_log_of_a_running_job_grows_while_it_is_looked_at(panel: Page, panel
     task_id = started(panel, panel_installation, "celestrak_gp")
     tab(panel, "Running")
     item = job_item(panel, task_id)
-    item.get_by_text("Who and log").click(timeout=15_000)
+    item.get_by_text("Who and log").click()
     lines = item.get_by_role("list", name=f"Log of job {task_id}").get_by_role("listitem")
-    expect(lines.filter(has_text="committed").first).to_be_visible(timeout=15_000)
+    expect(lines.filter(has_text="committed").first).to_be_visible()
     first = lines.count()
     wait_for(lambda: lines.count() > first, within_s=60, what="more lines")
     item.get_by_role("button", name=f"Stop job {task_id}").click()

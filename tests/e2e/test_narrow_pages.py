@@ -79,13 +79,13 @@ def test_a_notice_stands_beside_the_job_list_and_on_a_phone_above_it(
 ) -> None:
     with opened(browser, demo_installation, "/earth", DESKTOP) as page:
         page.get_by_role("button", name="Collect usgs_quakes now").click()
-        expect(page.locator("[data-sonner-toast]").first).to_be_attached(timeout=20_000)
+        expect(page.locator("[data-sonner-toast]").first).to_be_attached()
         notice, jobs = box(page, "[data-sonner-toast]"), box(page, ".earth__right")
         assert notice["x"] + notice["width"] <= jobs["x"]
     with opened(browser, demo_installation, "/earth", PHONE, touch=True) as page:
         page.locator(".earth__tabs button").nth(1).tap()
         page.get_by_role("button", name="Collect usgs_quakes now").tap()
-        expect(page.locator("[data-sonner-toast]").first).to_be_attached(timeout=20_000)
+        expect(page.locator("[data-sonner-toast]").first).to_be_attached()
         notice, jobs = box(page, "[data-sonner-toast]"), box(page, ".earth__right .panel")
         assert notice["y"] + notice["height"] <= jobs["y"]
 

@@ -18,7 +18,7 @@ from websockets.sync.client import connect
 
 import previous_version
 from fix_installation import Installation, wait_for
-from planetwire.migrate import migrations
+from planetwire.migrating.migrate import migrations
 
 BY_HAND = """insert into collected_data (source, external_key, kind, title, data, lat, lon)
 select source, 'hand' || n, 'earthquake', 'Upgrade Hill ' || n, '{"mag": 5.5}', n, n

@@ -5,7 +5,7 @@ from __future__ import annotations
 import httpx
 
 from fix_roles import Start, eventually
-from planetwire.postgres import Pool
+from planetwire.database.postgres import Pool
 
 
 async def test_schedule_worker_relay_and_web_apart_are_one_path(start: Start, pg_pool: Pool) -> None:

@@ -12,7 +12,7 @@ import httpx
 from websockets.asyncio.client import ClientConnection, connect
 
 from fix_roles import Role, Start, eventually
-from planetwire.postgres import Pool
+from planetwire.database.postgres import Pool
 
 WITHIN_S = 15.0
 CHANGES = 60

@@ -11,22 +11,22 @@ from typing import Any
 import pytest
 
 from ledger_tools import queue_on, row_of, until, wish
-from planetwire.clock import SystemClock
 from planetwire.collect.bodies_file import FileBodyStore
 from planetwire.collect.collector import FeedCollector
 from planetwire.collect.feeds import fact_feeds, source_defaults
-from planetwire.collect.http import PoliteClient
+from planetwire.collect.http.client import PoliteClient
+from planetwire.database.postgres import Pool
 from planetwire.demo.server import FeedServer
 from planetwire.demo.world import QUAKES_FOLDER
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
+from planetwire.jobs.ledger.schedule_postgres import PostgresScheduleBook
 from planetwire.jobs.schedule import Schedule
-from planetwire.jobs.schedule_postgres import PostgresScheduleBook
-from planetwire.jobs.task_collect import CollectTask
+from planetwire.jobs.tasks.collect import CollectTask
 from planetwire.jobs.worker import Worker
 from planetwire.model import SourceDefaults, TaskType
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Pool
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import FeedSettings, JobSettings, Settings
 
 HOURS = 3600.0

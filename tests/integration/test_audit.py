@@ -11,19 +11,21 @@ import pytest
 from fastapi import FastAPI
 
 from ledger_tools import SOMEBODY, claim_one, queue_on, until, wish
-from planetwire.acts import AuditQuery
-from planetwire.audit_postgres import PostgresAuditLog
-from planetwire.commanding import rows_of
+from planetwire.audit.audit_postgres import PostgresAuditLog
+from planetwire.database.postgres import Pool
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
-from planetwire.jobs.board_postgres import PostgresJobBoard
-from planetwire.jobs.desk_postgres import PostgresJobDesk
-from planetwire.jobs.joblog_postgres import PostgresJobLog
-from planetwire.jobs.task_clear_data import ClearDataTask
+from planetwire.jobs.ledger.board_postgres import PostgresJobBoard
+from planetwire.jobs.ledger.desk_postgres import PostgresJobDesk
+from planetwire.jobs.ledger.joblog_postgres import PostgresJobLog
+from planetwire.jobs.tasks.clear_data import ClearDataTask
 from planetwire.model import Actor, JobStatus, Role, SourceDefaults, TaskType
-from planetwire.postgres import Pool
-from planetwire.web import audit, job_notes, jobs, problems, session, sources
-from planetwire.web.auth import Guard
+from planetwire.model.acts import AuditQuery
+from planetwire.web.access import audit, session
+from planetwire.web.access.auth import Guard
+from planetwire.web.earth import job_notes, jobs, sources
+from planetwire.web.http import problems
+from planetwire.wiring.commands import rows_of
 
 TOKEN = "admin-token-of-the-test"
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}

@@ -17,15 +17,15 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from ledger_tools import SOMEBODY, claim_one, queue_on, wish
-from planetwire.acts import AuditQuery
-from planetwire.audit_postgres import PostgresAuditLog
+from planetwire.audit.audit_postgres import PostgresAuditLog
 from planetwire.cli import app
-from planetwire.clock import SystemClock
-from planetwire.jobs.desk_postgres import PostgresJobDesk
-from planetwire.jobs.joblog_postgres import PostgresJobLog
+from planetwire.database.postgres import Pool
+from planetwire.jobs.ledger.desk_postgres import PostgresJobDesk
+from planetwire.jobs.ledger.joblog_postgres import PostgresJobLog
 from planetwire.jobs.telling import Telling
 from planetwire.model import JobStatus, TaskType
-from planetwire.postgres import Pool
+from planetwire.model.acts import AuditQuery
+from planetwire.runtime.clock import SystemClock
 
 Shell = Callable[..., "asyncio.Future[Result]"]
 ME = pwd.getpwuid(os.getuid()).pw_name
@@ -190,7 +190,7 @@ def _read_until(handle: int, mark: str | None) -> str:
 
 async def test_where_no_database_is_the_log_is_in_the_data_dir(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from planetwire.settings import load_settings
-    from planetwire.supervise import audit_cli
+    from planetwire.supervise.commands import audit_cli
 
     monkeypatch.setenv("PLANETWIRE_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("PLANETWIRE_HALVES", "terminal")

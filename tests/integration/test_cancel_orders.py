@@ -9,13 +9,13 @@ import pytest
 
 from fix_postgres import database_of
 from ledger_tools import ALL_TYPES, claim_one, expire, queue_on, row_of, status_of, wish
+from planetwire.database.postgres import Pool, open_pool
 from planetwire.errors import BackendError, LeaseLost, StateError
 from planetwire.facts.facts_postgres import PostgresFactStore
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
-from planetwire.jobs.task_clear_data import ClearDataTask
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.tasks.clear_data import ClearDataTask
 from planetwire.model import JobStatus, Lease, TaskType
 from planetwire.ports import JobTx
-from planetwire.postgres import Pool, open_pool
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
 

@@ -8,15 +8,15 @@ from datetime import UTC, datetime
 
 from structlog.testing import capture_logs
 
-from planetwire.clock import ManualClock, SystemClock
+from planetwire.database.postgres import Pool
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import LogEvent
 from planetwire.outbox.changelog_postgres import CHANGES_CHANNEL, PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
-from planetwire.postgres import Pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
+from planetwire.runtime.clock import ManualClock, SystemClock
 from planetwire.settings import RelaySettings
 from planetwire.stream.log_postgres import PostgresEventLog
 

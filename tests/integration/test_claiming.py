@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from ledger_tools import queue_on
+from planetwire.database.postgres import Pool
 from planetwire.errors import BackendError
 from planetwire.jobs.claiming import LEAST, Claiming
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.model import Lease
-from planetwire.postgres import Pool
 
 
 class _Watched:

@@ -13,10 +13,10 @@ import pytest
 
 from fix_earth import INGEST, SECRETS, TOKEN, Earth, running_earth
 from ledger_tools import until
-from planetwire import wiring
-from planetwire.ending import end_all
-from planetwire.postgres import Pool
-from planetwire.web import terminal_bodies
+from planetwire.database.postgres import Pool
+from planetwire.runtime.ending import end_all
+from planetwire.web.terminal import bodies as terminal_bodies
+from planetwire.wiring import work as wiring
 
 SNAPSHOTS = ("/api/scan/terminal", "/api/city/shanghai/detail", "/api/city/shanghai/summary")
 

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from planetwire.cli import app
-from planetwire.supervise import outbox_cli
+from planetwire.supervise.commands import outbox_cli
 
 Typed = Callable[..., "asyncio.Future[Result]"]
 

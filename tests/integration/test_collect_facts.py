@@ -12,19 +12,19 @@ import pytest
 import pytest_asyncio
 
 from ledger_tools import claim_one, queue_on, wish
-from planetwire.clock import SystemClock
 from planetwire.collect.bodies_file import FileBodyStore
 from planetwire.collect.collector import FeedCollector
 from planetwire.collect.feeds import fact_feeds, source_defaults
-from planetwire.collect.http import PoliteClient
+from planetwire.collect.http.client import PoliteClient
+from planetwire.database.postgres import Pool
 from planetwire.demo.script import Step
 from planetwire.demo.server import FeedServer
 from planetwire.errors import FeedError
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
-from planetwire.jobs.task_collect import CollectTask
+from planetwire.jobs.tasks.collect import CollectTask
 from planetwire.model import JobStatus
-from planetwire.postgres import Pool
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import Settings
 
 GP = "/NORAD/elements/gp.php"

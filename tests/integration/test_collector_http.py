@@ -15,15 +15,15 @@ import pytest
 import pytest_asyncio
 
 from planetwire import __version__
-from planetwire.clock import ManualClock
 from planetwire.collect.bodies_file import FileBodyStore
 from planetwire.collect.collector import FeedCollector
 from planetwire.collect.feeds import fact_feeds
-from planetwire.collect.http import FetchRules, Outcome, PoliteClient
+from planetwire.collect.http.client import FetchRules, Outcome, PoliteClient
 from planetwire.demo.script import Step
 from planetwire.demo.server import FeedServer
 from planetwire.errors import FeedError, NotFound
 from planetwire.model import Batch, FetchState
+from planetwire.runtime.clock import ManualClock
 from planetwire.settings import Settings
 
 NOW = datetime(2026, 3, 20, 12, 0, 30, tzinfo=UTC)

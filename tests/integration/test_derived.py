@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from ledger_tools import claim_one, queue_on, row_of, wish
+from planetwire.database.postgres import Pool
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
-from planetwire.jobs.task_clear_data import ClearDataTask
+from planetwire.jobs.tasks.clear_data import ClearDataTask
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Batch, Fact, Lease, TaskType
 from planetwire.outbox.tables import WATCHED
-from planetwire.postgres import Pool
 
 REGISTRY = EarthLayerAdapterRegistry()
 READ_IN_PASSING = """select sum(seq_tup_read) from pg_stat_xact_user_tables

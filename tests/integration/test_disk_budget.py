@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from planetwire.budget import STEPS
-from planetwire.clock import SystemClock
-from planetwire.facts.observations_sqlite import SqliteObservationStore
-from planetwire.facts.room_sqlite import free_bytes
-from planetwire.keeping import DiskKeeper, DiskStep, disk_steps, folder_bytes
-from planetwire.postgres import Pool
+from planetwire.database.postgres import Pool
+from planetwire.facts.sqlite.observations_sqlite import SqliteObservationStore
+from planetwire.facts.sqlite.room_sqlite import free_bytes
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import Settings, load_settings
+from planetwire.wiring.budget import STEPS
+from planetwire.wiring.keeping import DiskKeeper, DiskStep, disk_steps, folder_bytes
 
 OLD = """
 insert into collected_data (source, external_key, kind, title)

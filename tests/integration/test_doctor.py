@@ -13,20 +13,20 @@ import pytest
 from cable import Cable
 from fix_earth import TOKEN, Earth
 from ledger_tools import SOMEBODY, until
-from planetwire import diagnosing
 from planetwire.collect.feedstate_file import FeedStates
+from planetwire.database.postgres import Pool, connect
+from planetwire.diagnosis import path as diagnosing
 from planetwire.errors import BackendError
-from planetwire.finding import PATH, first_broken
-from planetwire.jobs.diagnosis_postgres import examine_ledger
+from planetwire.jobs.ledger.diagnosis_postgres import examine_ledger
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Json
-from planetwire.outbox.canary_postgres import SOURCE, release_canary
+from planetwire.model.finding import PATH, first_broken
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
-from planetwire.outbox.diagnosis_postgres import examine
 from planetwire.outbox.registry_postgres import write_feeds
-from planetwire.outbox.server_postgres import examine_server
+from planetwire.outbox.upkeep.canary_postgres import SOURCE, release_canary
+from planetwire.outbox.upkeep.diagnosis_postgres import examine
+from planetwire.outbox.upkeep.server_postgres import examine_server
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
-from planetwire.postgres import Pool, connect
 from planetwire.relay.payload import payload
 from planetwire.supervise.doctor import healthy, render
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of

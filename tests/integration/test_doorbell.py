@@ -9,8 +9,8 @@ from structlog.testing import capture_logs
 
 from cable import Cable
 from ledger_tools import until
+from planetwire.database.postgres import Pool
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
-from planetwire.postgres import Pool
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
 CHANNEL = "planet_task_control"

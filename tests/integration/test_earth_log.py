@@ -10,15 +10,15 @@ import asyncpg
 import orjson
 import pytest
 
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import Pool
 from planetwire.errors import BackendError, InputError, LeaseLost
 from planetwire.model import Action, LayerEvent, LogEvent, Operation, ResyncReason, Strategy
 from planetwire.outbox.changelog_postgres import BROADCASTS_CHANNEL, PostgresChangeLog
-from planetwire.outbox.prune import prune_forever
-from planetwire.outbox.prune_postgres import PostgresPruner
+from planetwire.outbox.upkeep.prune import prune_forever
+from planetwire.outbox.upkeep.prune_postgres import PostgresPruner
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
-from planetwire.postgres import Pool
 from planetwire.relay.payload import payload
+from planetwire.runtime.clock import SystemClock
 from planetwire.stream import tail as tail_module
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.stream.tail import Tail

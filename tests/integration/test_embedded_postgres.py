@@ -13,8 +13,8 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from planetwire.database.postgres import Pool
 from planetwire.errors import SetupError
-from planetwire.postgres import Pool
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
 CHILD = """

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from ledger_tools import claim_one, queue_on, until, wish
-from planetwire.clock import SystemClock
-from planetwire.ending import end_all
+from planetwire.database.postgres import Pool
 from planetwire.facts.by_hand import ByHand
 from planetwire.facts.by_hand_postgres import PostgresByHandFacts
 from planetwire.facts.derived_postgres import Projection
@@ -18,9 +17,10 @@ from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Batch, Derived, Deriver, Fact
-from planetwire.outbox.canary_postgres import release_canary
+from planetwire.outbox.upkeep.canary_postgres import release_canary
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Pool
+from planetwire.runtime.clock import SystemClock
+from planetwire.runtime.ending import end_all
 
 REGISTRY = EarthLayerAdapterRegistry()
 QUAKE = """insert into collected_data (source, external_key, kind, title, data, lat, lon)

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from ledger_tools import claim_one, fact, queue_on, row_of, wish
+from planetwire.database.postgres import Pool
 from planetwire.facts.facts_postgres import PostgresFactStore
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.model import Batch, Fact, FetchState, JobStatus, Lease, TaskType, Written
-from planetwire.postgres import Pool
 
 T0 = datetime(2026, 5, 4, 3, 2, 1, 123456, UTC)
 

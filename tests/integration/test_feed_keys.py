@@ -13,14 +13,14 @@ import pytest
 import pytest_asyncio
 
 from hostile_feed import HostileFeed, Script, answer, head, plainly, running_hostile_feed
-from planetwire.clock import ManualClock
 from planetwire.collect.bodies_file import FileBodyStore
 from planetwire.collect.collector import FeedCollector
-from planetwire.collect.credential import Access, Credential
 from planetwire.collect.feed_usgs import UsgsQuakes
-from planetwire.collect.http import Fetched, FetchRules, Outcome, PoliteClient
+from planetwire.collect.http.client import Fetched, FetchRules, Outcome, PoliteClient
+from planetwire.collect.http.credential import Access, Credential
 from planetwire.errors import FeedError
 from planetwire.model import FetchState
+from planetwire.runtime.clock import ManualClock
 from planetwire.settings import Settings
 
 KEY = "k3y/of+the operator".replace(" ", "_")

@@ -12,8 +12,7 @@ import pytest
 
 from fix_earth import Earth
 from ledger_tools import claim_one, queue_on, wish
-from planetwire import plain_json
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import Pool
 from planetwire.facts import derived_postgres
 from planetwire.facts.by_hand import ByHand
 from planetwire.facts.by_hand_postgres import PostgresByHandFacts
@@ -24,7 +23,8 @@ from planetwire.facts.stations_postgres import PostgresStations
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Batch, Derived, Fact
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Pool
+from planetwire.runtime.clock import SystemClock
+from planetwire.text import plain_json
 
 REGISTRY = EarthLayerAdapterRegistry()
 DEPTH = 400

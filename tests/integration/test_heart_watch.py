@@ -13,16 +13,16 @@ import pytest
 from structlog.testing import capture_logs
 
 from ledger_tools import row_of, status_of, until, wish
-from planetwire.clock import ManualClock, SystemClock
+from planetwire.database.postgres import Pool, close_pool, open_pool
 from planetwire.errors import BackendError, StateError
 from planetwire.jobs import pulse
 from planetwire.jobs.heart import HeartThread
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.jobs.pulse import Pulse, until_silent
 from planetwire.jobs.worker import Worker
 from planetwire.model import JobStatus, Lease, TaskType
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Pool, close_pool, open_pool
+from planetwire.runtime.clock import ManualClock, SystemClock
 from planetwire.settings import JobSettings
 
 SETTINGS = JobSettings(lease_s=3, heartbeat_s=0.2, poll_s=0.05)

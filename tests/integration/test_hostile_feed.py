@@ -27,8 +27,8 @@ from hostile_feed import (
     plainly,
     running_hostile_feed,
 )
-from planetwire.collect.http import MAX_BODY_BYTES
-from planetwire.collect.marks import marks_max
+from planetwire.collect.http.client import MAX_BODY_BYTES
+from planetwire.collect.http.marks import marks_max
 
 PEAK_MIB = 260.0  # the work process has 40 MiB more of its own: 300 in all
 ROW = {

@@ -25,7 +25,7 @@ from hostile_feed import (
     plainly,
     running_hostile_feed,
 )
-from planetwire.postgres import Pool
+from planetwire.database.postgres import Pool
 
 PEAK_MIB = 300.0
 BOMB = bomb(1024 * MIB)

@@ -9,11 +9,11 @@ import pytest_asyncio
 
 from hostile_feed import BLOCK, MIB, HostileFeed, answer, at_length, bomb, chunked, dripping, head, plainly
 from hostile_feed import running_hostile_feed as running
-from planetwire.clock import SystemClock
-from planetwire.collect import sink_http
+from planetwire.collect.push import sink_http
 from planetwire.errors import BackendError, BusError
 from planetwire.model import BusMessage
 from planetwire.relay import bus_webhook
+from planetwire.runtime.clock import SystemClock
 
 SECRET = "secret-of-the-test"
 MESSAGE = BusMessage("e-1", "satellites", "kind", b"{}")

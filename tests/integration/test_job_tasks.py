@@ -12,19 +12,19 @@ from typing import Any
 import pytest
 
 from ledger_tools import fact, queue_on, row_of, status_of, until, wish
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import Pool
 from planetwire.errors import FeedError, NotFound
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
-from planetwire.jobs.hints_postgres import write_hint
-from planetwire.jobs.task_clear_data import ClearDataTask
-from planetwire.jobs.task_collect import CollectTask
-from planetwire.jobs.task_hint import HintTask
+from planetwire.jobs.ledger.hints_postgres import write_hint
+from planetwire.jobs.tasks.clear_data import ClearDataTask
+from planetwire.jobs.tasks.collect import CollectTask
+from planetwire.jobs.tasks.hint import HintTask
 from planetwire.jobs.worker import Worker
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Action, Batch, FetchState, JobRequest, JobStatus, Reject, SourceDefaults, TaskType
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Pool
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import JobSettings
 
 STATE = FetchState("etag", fetched_at=datetime(2026, 5, 4, tzinfo=UTC))

@@ -11,9 +11,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from ledger_tools import ALL_TYPES, claim_one, queue_on, wish
-from planetwire.jobs.jobs_postgres import PostgresJobQueue, Q
+from planetwire.database.postgres import Pool
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue, Q
 from planetwire.model import JobStatus, TaskType
-from planetwire.postgres import Pool
 
 CLAIMERS = 8
 SOURCES = 24

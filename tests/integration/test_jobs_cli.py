@@ -16,9 +16,9 @@ from typer.testing import CliRunner, Result
 
 from ledger_tools import claim_one, queue_on, row_of, status_of, wish
 from planetwire.cli import app
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.database.postgres import Pool
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.model import JobStatus, TaskType
-from planetwire.postgres import Pool
 
 Shell = Callable[..., "asyncio.Future[Result]"]
 
@@ -105,8 +105,8 @@ async def test_dead_jobs_of_one_source_share_a_job_however_fast_a_worker_is(shel
 async def test_more_dead_jobs_than_one_call_tries_again_are_said_to_be_left(
     shell: Shell, pg_pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("planetwire.supervise.jobs_again.REDRIVEN_MAX", 2)
-    monkeypatch.setattr("planetwire.supervise.jobs_again.DEAD_PAGE", 1)
+    monkeypatch.setattr("planetwire.supervise.commands.jobs_again.REDRIVEN_MAX", 2)
+    monkeypatch.setattr("planetwire.supervise.commands.jobs_again.DEAD_PAGE", 1)
     await _dead(pg_pool, "alpha", "beta", "gamma")
     assert "more are dead: run this again" in (await shell("retry", "--dead")).stdout
     assert "more" not in (await shell("retry", "--dead")).stdout

@@ -8,10 +8,10 @@ import asyncpg
 import pytest
 
 from ledger_tools import claim_one, expire, queue_on, row_of, status_of, until, wish
+from planetwire.database.postgres import Pool
 from planetwire.errors import BackendError, LeaseLost
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.model import JobStatus, Lease
-from planetwire.postgres import Pool
 
 
 @pytest.fixture

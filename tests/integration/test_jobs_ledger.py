@@ -8,11 +8,11 @@ import asyncpg
 import pytest
 
 from ledger_tools import ALL_TYPES, SOMEBODY, claim_one, queue_on, row_of, status_of, wish
+from planetwire.database.postgres import Pool
 from planetwire.errors import LeaseLost, NotFound, StateError
-from planetwire.jobs.board_postgres import PostgresJobBoard
-from planetwire.jobs.desk_postgres import PostgresJobDesk
+from planetwire.jobs.ledger.board_postgres import PostgresJobBoard
+from planetwire.jobs.ledger.desk_postgres import PostgresJobDesk
 from planetwire.model import JobStatus, TaskType
-from planetwire.postgres import Pool
 
 
 async def test_a_plain_insert_is_a_job_that_can_be_claimed_at_once(pg_pool: Pool) -> None:

@@ -11,17 +11,19 @@ import pytest
 from fastapi import FastAPI
 
 from ledger_tools import ALL_TYPES, claim_one, queue_on, row_of
-from planetwire.audit_postgres import PostgresAuditLog
-from planetwire.commanding import rows_of
+from planetwire.audit.audit_postgres import PostgresAuditLog
+from planetwire.database.postgres import Pool
 from planetwire.errors import NotFound
 from planetwire.facts.sources_postgres import PostgresSourceStore
-from planetwire.jobs.board_postgres import PostgresJobBoard
-from planetwire.jobs.desk_postgres import PostgresJobDesk
-from planetwire.jobs.joblog_postgres import PostgresJobLog
+from planetwire.jobs.ledger.board_postgres import PostgresJobBoard
+from planetwire.jobs.ledger.desk_postgres import PostgresJobDesk
+from planetwire.jobs.ledger.joblog_postgres import PostgresJobLog
 from planetwire.model import JobRequest, JobStatus, SourceDefaults
-from planetwire.postgres import Pool
-from planetwire.web import audit, job_notes, jobs, problems, sources
-from planetwire.web.auth import Guard
+from planetwire.web.access import audit
+from planetwire.web.access.auth import Guard
+from planetwire.web.earth import job_notes, jobs, sources
+from planetwire.web.http import problems
+from planetwire.wiring.commands import rows_of
 
 ADMIN = {"Authorization": "Bearer admin-token"}
 ALIASES = {"celestrak_tle": "celestrak_gp"}

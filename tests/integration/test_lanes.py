@@ -11,8 +11,8 @@ import pytest
 
 import planetwire
 import previous_version
+from planetwire.database.postgres import Pool
 from planetwire.model import Lane, TaskType
-from planetwire.postgres import Pool
 
 ROOT = Path(planetwire.__file__).parent
 HEAD = ROOT / "_schema" / "head.sql"

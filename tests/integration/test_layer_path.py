@@ -12,24 +12,24 @@ import httpx
 import orjson
 from fastapi import FastAPI
 
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import Connection, Pool
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import LogEvent
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Connection, Pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import RelaySettings
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.stream.tail import Tail
-from planetwire.web.auth import Guard
-from planetwire.web.cache_memory import MemoryCache
-from planetwire.web.layer_snapshots import LayerSnapshots
-from planetwire.web.problems import install
-from planetwire.web.visualization import router
+from planetwire.web.access.auth import Guard
+from planetwire.web.earth.layer_snapshots import LayerSnapshots
+from planetwire.web.earth.visualization import router
+from planetwire.web.http.problems import install
+from planetwire.web.stores.cache_memory import MemoryCache
 
 WITHIN_S = 60.0
 ADD = (

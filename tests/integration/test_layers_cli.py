@@ -9,7 +9,7 @@ from pathlib import Path
 from typer.testing import CliRunner, Result
 
 from planetwire.cli import app
-from planetwire.postgres import Pool
+from planetwire.database.postgres import Pool
 
 
 async def typed(dsn: str, home: Path, *words: str) -> Result:

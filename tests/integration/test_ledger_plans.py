@@ -13,9 +13,9 @@ import pytest
 
 from fix_postgres import TEMPLATE
 from ledger_tools import ALL_TYPES
-from planetwire.jobs import board_postgres, ends_postgres, jobs_postgres
+from planetwire.database.postgres import Connection, connect
+from planetwire.jobs.ledger import board_postgres, ends_postgres, jobs_postgres
 from planetwire.model import TaskType
-from planetwire.postgres import Connection, connect
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 ROWS = 1_000_000

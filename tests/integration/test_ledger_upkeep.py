@@ -12,14 +12,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from ledger_tools import ALL_TYPES, claim_one, queue_on, row_of, status_of, until, wish
-from planetwire.clock import SystemClock
-from planetwire.jobs.ends_postgres import MOST
+from planetwire.database.postgres import Pool, connect, open_pool
 from planetwire.jobs.housekeeping import Housekeeping
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.ledger.ends_postgres import MOST
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.jobs.worker import Worker
 from planetwire.model import JobStatus, Lease, TaskType
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Pool, connect, open_pool
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import JobSettings
 
 BEATS = 3

@@ -16,7 +16,7 @@ def loaded_with(module: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.parametrize("role", ["installation", "roles", "jobs_commands", "doctor"])
+@pytest.mark.parametrize("role", ["installation", "roles", "commands.jobs_commands", "doctor"])
 def test_no_other_process_loads_the_web_framework(role: str) -> None:
     assert loaded_with(f"planetwire.supervise.{role}") == []
 

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from planetwire import migrate as module
-from planetwire import postgres
+from planetwire.database import postgres
+from planetwire.database.postgres import Connection, connected
 from planetwire.errors import SetupError
-from planetwire.migrate import Migration, migrate_postgres, migrations
-from planetwire.migrating_postgres import LOCK_KEY
-from planetwire.postgres import Connection, connected
+from planetwire.migrating import migrate as module
+from planetwire.migrating.locks_postgres import LOCK_KEY
+from planetwire.migrating.migrate import Migration, migrate_postgres, migrations
 from planetwire.settings import MigrationSettings
 
 HOLD = "lock table collected_data in access share mode"

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from fix_postgres import _with_database
-from planetwire.migrate import migrations
-from planetwire.migration_effects import LOCKS, checks_of, effects_of, indexes_of, statements
-from planetwire.postgres import Connection, Pool, connect, connected
+from planetwire.database.postgres import Connection, Pool, connect, connected
+from planetwire.migrating.effects import LOCKS, checks_of, effects_of, indexes_of, statements
+from planetwire.migrating.migrate import migrations
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 TABLES = """select c.relname, c.relfilenode from pg_class c

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from planetwire.postgres import Pool
+from planetwire.database.postgres import Pool
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KEPT = ("src/planetwire", "scripts", "frontend/src/draw")
@@ -19,18 +19,18 @@ SKIPPED = shutil.ignore_patterns("__pycache__", "static", "samples")
 # What a database and a browser make of it: a fact written by hand, one turn of the relay, the snapshot, the list.
 PASSES = """
 import asyncio, json, sys
-from planetwire.clock import SystemClock
+from planetwire.runtime.clock import SystemClock
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import open_pool
+from planetwire.database.postgres import open_pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
 from planetwire.settings import RelaySettings
 from planetwire.stream.log_postgres import PostgresEventLog
-from planetwire.web.cache_memory import MemoryCache
-from planetwire.web.layer_snapshots import LayerSnapshots
+from planetwire.web.stores.cache_memory import MemoryCache
+from planetwire.web.earth.layer_snapshots import LayerSnapshots
 
 async def main(dsn):
     pool, registry, cache = await open_pool(dsn, application="test"), EarthLayerAdapterRegistry(), MemoryCache()

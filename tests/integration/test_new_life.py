@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from planetwire.database.postgres import Pool
 from planetwire.errors import SetupError
-from planetwire.outbox.backup_postgres import begin_new_life
-from planetwire.postgres import Pool
+from planetwire.outbox.upkeep.backup_postgres import begin_new_life
 
 
 async def test_its_log_has_another_epoch_and_forgets_its_events(pg_pool: Pool) -> None:

@@ -12,12 +12,12 @@ import pytest
 import pytest_asyncio
 from fastapi import FastAPI
 
+from planetwire.database.postgres import Pool
 from planetwire.facts.objects_postgres import PostgresObjectStore, Q
 from planetwire.layers.registry import EarthLayerAdapterRegistry
-from planetwire.postgres import Pool
-from planetwire.web.auth import Guard
-from planetwire.web.problems import install
-from planetwire.web.search import router
+from planetwire.web.access.auth import Guard
+from planetwire.web.earth.search import router
+from planetwire.web.http.problems import install
 
 MANY = 30_000
 FACT = (

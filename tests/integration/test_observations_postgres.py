@@ -13,11 +13,11 @@ import pytest_asyncio
 from cable import Cable
 from fix_observations import START, Observations, patch, postgres_observations
 from planetwire.cities import CITIES as REGISTRY
-from planetwire.clock import ManualClock
+from planetwire.database.postgres import Pool
 from planetwire.errors import LogWriteFailed
-from planetwire.facts.observations_postgres import HEADLINE, Q
+from planetwire.facts.observations.observations_postgres import HEADLINE, Q
 from planetwire.model import Appended, ObservationPatch
-from planetwire.postgres import Pool
+from planetwire.runtime.clock import ManualClock
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
 CITIES = ("seoul", "taipei", "london")

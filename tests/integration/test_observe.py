@@ -14,15 +14,15 @@ import orjson
 import pytest
 import pytest_asyncio
 
-from planetwire.clock import ManualClock
 from planetwire.collect.feeds import observation_feeds
 from planetwire.collect.feedstate_file import FeedStates
-from planetwire.collect.http import PoliteClient
+from planetwire.collect.http.client import PoliteClient
 from planetwire.collect.observe import MAX_REQUESTS_PER_TURN, ObservationFeeds
 from planetwire.demo.script import Step
 from planetwire.demo.server import FeedServer
 from planetwire.errors import BackendError
 from planetwire.model import Json
+from planetwire.runtime.clock import ManualClock
 from planetwire.settings import Settings
 
 NOW = datetime(2026, 3, 20, 12, 0, 30, tzinfo=UTC)

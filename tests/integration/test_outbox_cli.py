@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from planetwire.cli import app
-from planetwire.postgres import Pool
+from planetwire.database.postgres import Pool
 
 Typed = Callable[..., "asyncio.Future[Result]"]
 

@@ -10,9 +10,9 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
+from planetwire.database.postgres import Connection, Pool, connect
 from planetwire.outbox.tables import Watched, statements
-from planetwire.outbox.triggers_postgres import install_hooks, read_triggers, repair_triggers
-from planetwire.postgres import Connection, Pool, connect
+from planetwire.outbox.upkeep.triggers_postgres import install_hooks, read_triggers, repair_triggers
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 Seen = tuple[str, str, str | None, int]

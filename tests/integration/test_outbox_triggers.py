@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
+from planetwire.database.postgres import Connection, Pool
 from planetwire.outbox.tables import EVENTS, WATCHED, Watched, statements, trigger_names
-from planetwire.postgres import Connection, Pool
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 # As the operators' manual prints them.

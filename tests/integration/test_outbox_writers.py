@@ -10,14 +10,14 @@ import pytest
 
 from ledger_tools import until
 from long_form import amount
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import Pool, open_pool
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import LogEvent
 from planetwire.outbox.changelog_postgres import CHANGES_CHANNEL, PostgresChangeLog
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
-from planetwire.postgres import Pool, open_pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import RelaySettings
 
 WRITERS = 12

@@ -19,18 +19,18 @@ from jsonschema import Draft202012Validator
 from structlog.testing import capture_logs
 
 from ledger_tools import until
-from planetwire.clock import SystemClock
-from planetwire.ending import end_all
+from planetwire.database.postgres import Pool
 from planetwire.errors import LeaseLost
 from planetwire.model import Action, Cursor, LayerEvent, LogEvent, Operation, Strategy
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
-from planetwire.outbox.prune_postgres import PostgresPruner
+from planetwire.outbox.upkeep.prune_postgres import PostgresPruner
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Pool
 from planetwire.relay.bus_webhook import WebhookBus
 from planetwire.relay.outlet import Outlet
 from planetwire.relay.outlet_postgres import PostgresOutletBook, examine_outlets
 from planetwire.relay.payload import payload
+from planetwire.runtime.clock import SystemClock
+from planetwire.runtime.ending import end_all
 from planetwire.stream.log_postgres import PostgresEventLog
 from webhook_receiver import SECRET, Receiver, signed
 
@@ -42,10 +42,10 @@ OLD = "update earth_broadcasts set created_at = created_at - interval '7 hours' 
 DUE = "update change_outlet_cursors set next_attempt_at = clock_timestamp() where next_attempt_at is not null"
 CHILD = """
 import asyncio, sys
-from planetwire import failpoint
-from planetwire.clock import SystemClock
+from planetwire.runtime import failpoint
+from planetwire.runtime.clock import SystemClock
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import open_pool
+from planetwire.database.postgres import open_pool
 from planetwire.relay.bus_webhook import WebhookBus
 from planetwire.relay.outlet import Outlet
 from planetwire.relay.outlet_postgres import PostgresOutletBook

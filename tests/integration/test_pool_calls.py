@@ -10,8 +10,8 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
+from planetwire.database.postgres import Connection, Pool, connected, open_pool, translated
 from planetwire.errors import BackendError
-from planetwire.postgres import Connection, Pool, connected, open_pool, translated
 
 READ = "select id from collected_data where source = $1"
 

@@ -16,21 +16,21 @@ import pytest_asyncio
 from structlog.testing import capture_logs
 
 from ledger_tools import ALL_TYPES, claim_one, expire, fact, queue_on, row_of, status_of, until, wish
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import Pool, behind_pooler, connect, open_pool
 from planetwire.errors import LeaseLost
 from planetwire.facts.facts_postgres import PostgresFactStore
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.jobs.worker import Worker
 from planetwire.layers.registry import EarthLayerAdapterRegistry
-from planetwire.migrate import migrate_postgres, migrations
+from planetwire.migrating.migrate import migrate_postgres, migrations
 from planetwire.model import Batch, JobStatus, Lease, TaskType
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
-from planetwire.outbox.diagnosis_postgres import examine
+from planetwire.outbox.upkeep.diagnosis_postgres import examine
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
-from planetwire.postgres import Pool, behind_pooler, connect, open_pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import JobSettings, RelaySettings
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
@@ -278,12 +278,12 @@ async def test_two_processes_behind_a_pooler_share_the_work(pooled: Pool, pooled
 
 CHILD = """
 import asyncio, sys
-from planetwire.clock import SystemClock
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.runtime.clock import SystemClock
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.jobs.worker import Worker
 from planetwire.model import TaskType
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import open_pool
+from planetwire.database.postgres import open_pool
 from planetwire.settings import JobSettings
 
 async def main(dsn):

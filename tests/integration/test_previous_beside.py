@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import previous_version
-from planetwire import migrate as module
-from planetwire.migrate import migrate_postgres, migrations
-from planetwire.postgres import connect, connected
+from planetwire.database.postgres import connect, connected
+from planetwire.migrating import migrate as module
+from planetwire.migrating.migrate import migrate_postgres, migrations
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 # A round for each line on stdin, on connections and prepared statements that stay; what it saw, as a line of JSON.

@@ -13,9 +13,9 @@ import asyncpg
 import pytest
 
 import previous_version
-from planetwire.migrate import migrate_sqlite
-from planetwire.postgres import Connection, Pool
-from planetwire.sql import queries_beside
+from planetwire.database.postgres import Connection, Pool
+from planetwire.database.sql import queries_beside
+from planetwire.migrating.migrate import migrate_sqlite
 
 PREPARABLE = {"select", "insert", "update", "delete", "merge", "with", "values", "("}
 

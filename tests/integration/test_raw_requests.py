@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from fix_earth import TOKEN, Earth, running_earth
 from nasty import BODIES, NASTY
-from planetwire.postgres import Pool
+from planetwire.database.postgres import Pool
 
 WITHIN_S = 60.0
 NAMED = (

@@ -12,9 +12,9 @@ import pytest_asyncio
 
 from fix_earth import Earth
 from ledger_tools import until
+from planetwire.database.postgres import Connection, Pool, connect, translated
 from planetwire.errors import BackendError
 from planetwire.facts.objects_postgres import PostgresObjectStore
-from planetwire.postgres import Connection, Pool, connect, translated
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 FACT = "insert into collected_data (source, external_key, kind, title) values ('usgs_quakes', '1', 'k', 'T')"

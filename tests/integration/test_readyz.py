@@ -14,7 +14,7 @@ import pytest
 
 from fix_earth import Earth
 from ledger_tools import until
-from planetwire.postgres import connect
+from planetwire.database.postgres import connect
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 Ask = Callable[[], Awaitable[httpx.Response]]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from planetwire.database.postgres import Pool
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.outbox.registry_postgres import write_feeds
 from planetwire.outbox.tables import WATCHED
-from planetwire.postgres import Pool
 
 FEEDS = "select table_name, source, layer from earth_layer_feeds order by 1, 2, 3"
 UNSHOWN = """select distinct fact.source from collected_data fact

@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import asyncpg
 
+from planetwire.database.postgres import Pool
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Cursor
 from planetwire.outbox.changelog_postgres import BROADCASTS_CHANNEL, CHANGES_CHANNEL, PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
-from planetwire.postgres import Pool
 from planetwire.relay.payload import payload
 from planetwire.stream.log_postgres import PostgresEventLog
-from planetwire.web.cache_memory import MemoryCache
+from planetwire.web.stores.cache_memory import MemoryCache
 from relay_tools import REGISTRY, Seen, add, eventually, layer, make, running, unconsumed
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from planetwire.database.postgres import Pool
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Operation
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
-from planetwire.postgres import Pool
 from planetwire.relay.intake import READ_ROWS
 from planetwire.relay.payload import payload
 from planetwire.relay.throttle import HELD_MAX

@@ -14,16 +14,16 @@ import asyncpg
 
 from cable import Cable
 from ledger_tools import until
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import Pool
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import LogEvent
 from planetwire.outbox.changelog_postgres import CHANGES_CHANNEL, PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.ports import Wakeup
-from planetwire.postgres import Pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import RelaySettings
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 

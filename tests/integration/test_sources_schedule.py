@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from planetwire.collect.feeds import source_defaults
-from planetwire.commanding import source_records
+from planetwire.database.postgres import Pool
 from planetwire.errors import InputError, NotFound
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.model import SourceDefaults
-from planetwire.postgres import Pool
 from planetwire.settings import Settings
+from planetwire.wiring.commands import source_records
 
 KNOWN = [
     SourceDefaults("alpha", 600, 60),

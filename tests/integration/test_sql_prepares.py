@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import planetwire
-from planetwire.postgres import Pool
-from planetwire.sql import queries_beside
+from planetwire.database.postgres import Pool
+from planetwire.database.sql import queries_beside
 
 ROOT = Path(planetwire.__file__).parent
 SIDECARS = sorted(ROOT.rglob("*_postgres.sql"))

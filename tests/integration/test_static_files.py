@@ -13,8 +13,9 @@ import zstandard
 from fastapi import FastAPI
 
 from planetwire.web import app as web_app
-from planetwire.web import problems, spa
-from planetwire.web.head import HeadAsGet
+from planetwire.web import spa
+from planetwire.web.http import problems
+from planetwire.web.http.head import HeadAsGet
 from planetwire.web.static_files import MEDIA_TYPES, PIECE_BYTES, UNKNOWN, InPieces, read
 from small_build import BROTLI, BROWSER, FONT, FOR_EVER, INDEX, SCRIPT, build
 

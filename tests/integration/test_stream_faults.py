@@ -15,8 +15,8 @@ from file_limit import file_size_limit, journal_end
 from fix_observations import START, Observations, open_observations, patch
 from live_streams import SseClient
 from planetwire.cities import BY_KEY
-from planetwire.clock import ManualClock
 from planetwire.model import LogEvent
+from planetwire.runtime.clock import ManualClock
 from test_sse_replay import Served, serving
 
 PATCH = "city_observation_patch.v1"

@@ -18,17 +18,17 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import InvalidStatus
 
 from live_streams import SseClient
-from planetwire import serving
-from planetwire.clock import SystemClock
 from planetwire.collect.feeds import observation_feeds
 from planetwire.collect.feedstate_file import FeedStates
-from planetwire.collect.http import PoliteClient
+from planetwire.collect.http.client import PoliteClient
 from planetwire.collect.observe import ObservationFeeds
-from planetwire.collect.sink_http import HttpPatchSink
+from planetwire.collect.push.sink_http import HttpPatchSink
 from planetwire.demo.server import FeedServer
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import FeedSettings, Settings
-from planetwire.web.server import server_config
-from planetwire.wiring import Secrets
+from planetwire.web.http.server import server_config
+from planetwire.wiring import web as serving
+from planetwire.wiring.work import Secrets
 
 SECRETS = Secrets("admin-token", "ingest-token", b"k" * 32)
 CLOCK = SystemClock()

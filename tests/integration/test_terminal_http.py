@@ -13,9 +13,11 @@ import pytest_asyncio
 from fastapi import FastAPI
 
 from fix_observations import Observations
-from planetwire.collect.accept import Ingest
-from planetwire.web import ingest, problems, terminal
-from planetwire.web.auth import Guard
+from planetwire.collect.push.accept import Ingest
+from planetwire.web.access.auth import Guard
+from planetwire.web.http import problems
+from planetwire.web.terminal import cities as terminal
+from planetwire.web.terminal import ingest
 
 PATH = "/api/internal/collector-patch"
 TOKEN = {"Authorization": "Bearer ingest-token"}

@@ -8,20 +8,20 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from planetwire import deriving
-from planetwire import migrate as module
-from planetwire.clock import SystemClock
-from planetwire.deriving import derive_anew, recipes
+from planetwire.database.postgres import Pool, close_pool, connect, connected, open_pool
 from planetwire.facts.by_hand import ByHand
 from planetwire.facts.by_hand_postgres import PostgresByHandFacts
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.recipes_postgres import note_recipes
 from planetwire.layers.registry import EarthLayerAdapterRegistry
-from planetwire.migrate import migrate_postgres, migrations
+from planetwire.migrating import migrate as module
+from planetwire.migrating.migrate import migrate_postgres, migrations
 from planetwire.model import LayerAdapter
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Pool, close_pool, connect, connected, open_pool
+from planetwire.runtime.clock import SystemClock
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
+from planetwire.wiring import facts as deriving
+from planetwire.wiring.facts import derive_anew, recipes
 
 FACTS = 1_300
 OLD = """insert into collected_data (source, external_key, kind, title, data)

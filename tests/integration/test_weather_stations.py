@@ -14,7 +14,7 @@ import pytest_asyncio
 
 from fix_observations import START, Observations, open_observations
 from planetwire.cities import BY_KEY
-from planetwire.clock import ManualClock, utc_text
+from planetwire.database.postgres import Pool
 from planetwire.errors import BackendError
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
@@ -22,7 +22,7 @@ from planetwire.facts.stations import StationBridge, fact_of
 from planetwire.facts.stations_postgres import PostgresStations
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Cursor, Fact, LogEvent
-from planetwire.postgres import Pool
+from planetwire.runtime.clock import ManualClock, utc_text
 
 CHANGES = "select count(*) from earth_data_change_events where table_name = 'collected_data'"
 FACTS = "select external_key, data, observed_at from collected_data where source = 'city_observation' order by 1"

@@ -11,15 +11,15 @@ import pytest
 from structlog.testing import capture_logs
 
 from ledger_tools import expire, queue_on, row_of, status_of, until, wish
-from planetwire.clock import SystemClock
+from planetwire.database.postgres import Pool
 from planetwire.errors import FeedError, InputError
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.jobs.worker import Worker
 from planetwire.model import JobStatus, Lease, TaskType
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.ports import Wakeup
-from planetwire.postgres import Pool
+from planetwire.runtime.clock import SystemClock
 from planetwire.settings import JobSettings
 
 SETTINGS = JobSettings(lease_s=30, heartbeat_s=10, concurrency=3, poll_s=0.05)

@@ -15,14 +15,14 @@ import ledger_oracle
 from chaos import Crew
 from ledger_tools import row_of, status_of, until, wish
 from missing import faketime_library
-from planetwire.clock import ManualClock, SystemClock
-from planetwire.jobs.jobs_postgres import RESCUE_RETRY_S, PostgresJobQueue
+from planetwire.database.postgres import Pool
+from planetwire.jobs.ledger.jobs_postgres import RESCUE_RETRY_S, PostgresJobQueue
 from planetwire.jobs.running import Handler
 from planetwire.jobs.worker import Worker
 from planetwire.model import JobStatus, Lease, TaskType
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.ports import Clock
-from planetwire.postgres import Pool
+from planetwire.runtime.clock import ManualClock, SystemClock
 from planetwire.settings import JobSettings
 
 START = datetime(2026, 5, 1, tzinfo=UTC)

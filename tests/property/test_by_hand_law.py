@@ -10,14 +10,14 @@ import pytest
 
 from ledger_tools import until
 from long_form import amount, seed_of
-from planetwire.clock import SystemClock
-from planetwire.ending import end_all
+from planetwire.database.postgres import Pool, open_pool
 from planetwire.facts.by_hand import ByHand
 from planetwire.facts.by_hand_postgres import PostgresByHandFacts
 from planetwire.facts.derived_postgres import Projection
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import Pool, open_pool
+from planetwire.runtime.clock import SystemClock
+from planetwire.runtime.ending import end_all
 from random_writes import FAR, REFUSED, SOURCES, Writer
 
 # Short with the other tests, long by `make test-long`; PLANETWIRE_LONG_CHANGES names any other number.

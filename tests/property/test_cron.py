@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from long_form import examples
-from planetwire.cron import next_after, smallest_gap_s, upcoming, zone_of
 from planetwire.errors import InputError
+from planetwire.model.cron import next_after, smallest_gap_s, upcoming, zone_of
 
 BERLIN = ZoneInfo("Europe/Berlin")
 # Half-hour changes, changes at midnight, odd offsets, none.

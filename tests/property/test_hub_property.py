@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from fakes import MemoryEventLog
 from long_form import examples
-from planetwire.clock import ManualClock
 from planetwire.model import LogEvent, ResyncReason
 from planetwire.ports import Subscription
+from planetwire.runtime.clock import ManualClock
 from planetwire.stream.hub import Hub
 
 TOPICS = [f"city:{name}" for name in "abcd"]

@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 from fix_observations import START, Observations, open_observations
 from long_form import examples
 from planetwire.cities import BY_KEY
-from planetwire.clock import ManualClock
-from planetwire.collect.accept import Ingest
-from planetwire.web import ingest, problems
-from planetwire.web.auth import Guard
+from planetwire.collect.push.accept import Ingest
+from planetwire.runtime.clock import ManualClock
+from planetwire.web.access.auth import Guard
+from planetwire.web.http import problems
+from planetwire.web.terminal import ingest
 
 PATH = "/api/internal/collector-patch"
 CODES = {400, 413}

@@ -23,10 +23,10 @@ import ledger_oracle
 from fix_postgres import database_of
 from ledger_tools import ALL_TYPES, expire, queue_on, wish
 from long_form import amount
+from planetwire.database.postgres import open_pool
 from planetwire.errors import LeaseLost, StateError
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.model import JobStatus, Lease, TaskType
-from planetwire.postgres import open_pool
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
 T = TypeVar("T")

@@ -10,10 +10,10 @@ import pytest
 
 import ledger_oracle
 from ledger_tools import ALL_TYPES, claim_one, queue_on, row_of, wish
+from planetwire.database.postgres import Pool, open_pool
 from planetwire.errors import LeaseLost, StateError
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.model import JobStatus, Lease
-from planetwire.postgres import Pool, open_pool
 
 CLAIMERS, SOURCES, JOBS, BATCHES = 8, 12, 360, 3
 WITHIN_S = 90.0

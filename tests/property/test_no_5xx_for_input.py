@@ -24,7 +24,7 @@ from fix_earth import INGEST, TOKEN, Earth, running_earth
 from fix_postgres import database_of
 from long_form import examples
 from nasty import BODIES, HEADERS, MESSAGES, NASTY
-from planetwire.postgres import open_pool
+from planetwire.database.postgres import open_pool
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
 EXAMPLES = examples(120)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from long_form import examples
 from planetwire.cities import BY_KEY
-from planetwire.collect.ingest import normalise
-from planetwire.collect.obs_time import AGE_MAX, FUTURE_MAX
+from planetwire.collect.formats.obs_time import AGE_MAX, FUTURE_MAX
+from planetwire.collect.push.ingest import normalise
 from planetwire.errors import InputError
-from planetwire.facts.observation_wire import wire_body
+from planetwire.facts.observations.wire import wire_body
 from planetwire.observing import PLATE_PREFIX, Series
 
 NOW = datetime(2026, 5, 26, 10, 3, tzinfo=UTC)

@@ -19,12 +19,12 @@ from fix_observations import open_observations
 from fix_postgres import database_of
 from long_form import examples
 from planetwire.cities import CITIES
-from planetwire.clock import ManualClock
-from planetwire.collect.accept import Ingest
 from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.feed_metar import AwcMetar
 from planetwire.collect.feed_runway import RunwayObs
 from planetwire.collect.feed_usgs import UsgsQuakes
+from planetwire.collect.push.accept import Ingest
+from planetwire.database.postgres import open_pool
 from planetwire.errors import FeedError
 from planetwire.facts import aside_postgres
 from planetwire.facts.derived_postgres import Projection
@@ -32,7 +32,7 @@ from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.stations_postgres import _Tx
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Batch, Fact, Parsed
-from planetwire.postgres import open_pool
+from planetwire.runtime.clock import ManualClock
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 
 FEEDS: dict[str, Any] = {feed.source: feed for feed in (CelestrakGp(), UsgsQuakes(), AwcMetar(), RunwayObs())}

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from planetwire.clock import ManualClock
-from planetwire.collect.accept import Ingest
+from planetwire.collect.push.accept import Ingest
 from planetwire.errors import BackendError
 from planetwire.model import Appended, ObservationPatch
+from planetwire.runtime.clock import ManualClock
 
 CLOCK = ManualClock(datetime(2026, 5, 26, 10, tzinfo=UTC))
 

@@ -9,8 +9,8 @@ from typing import Any
 import httpcore
 import pytest
 
-from planetwire.collect.addresses import ADDRESSES_MAX, ip_of, is_public
-from planetwire.collect.http_connect import Connections, Gate, Proxies
+from planetwire.collect.http.addresses import ADDRESSES_MAX, ip_of, is_public
+from planetwire.collect.http.connect import Connections, Gate, Proxies
 from planetwire.errors import FeedError, SetupError
 
 PUBLIC = "93.184.216.34"

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from planetwire.acts import Act
 from planetwire.errors import BackendError
 from planetwire.model import Actor, Role
-from planetwire.web.audit import ADDRESSES_MAX, OTHERS, WINDOW_S, Notes
+from planetwire.model.acts import Act
+from planetwire.web.access.audit import ADDRESSES_MAX, OTHERS, WINDOW_S, Notes
 
 ANN = Actor("ann", Role.ADMIN, "192.0.2.7")
 

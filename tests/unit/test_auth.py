@@ -12,14 +12,14 @@ from planetwire.errors import Forbidden, Unauthorised
 from planetwire.model import Role
 from planetwire.ports import Holder, Limit
 from planetwire.setting_texts import networks
-from planetwire.web.auth import SESSION_S, Guard, TooMany, limit_key, same_origin
-from planetwire.web.caller import Caller
-from planetwire.web.codes_memory import MemoryCodes
-from planetwire.web.cookie import COOKIE
-from planetwire.web.holders import fingerprint
-from planetwire.web.limits_memory import DEFAULTS, WINDOW_S, MemoryLimits
-from planetwire.web.proxies import TrustedProxies
-from planetwire.web.sessions_memory import MemorySessions
+from planetwire.text.fingerprint import fingerprint
+from planetwire.web.access.auth import SESSION_S, Guard, TooMany, limit_key, same_origin
+from planetwire.web.access.caller import Caller
+from planetwire.web.access.cookie import COOKIE
+from planetwire.web.http.proxies import TrustedProxies
+from planetwire.web.stores.codes_memory import MemoryCodes
+from planetwire.web.stores.limits_memory import DEFAULTS, WINDOW_S, MemoryLimits
+from planetwire.web.stores.sessions_memory import MemorySessions
 
 FAILURES_MAX = DEFAULTS[Limit.SIGN_IN]
 

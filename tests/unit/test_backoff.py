@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from planetwire.backoff import Backoff
-from planetwire.clock import ManualClock
+from planetwire.runtime.backoff import Backoff
+from planetwire.runtime.clock import ManualClock
 
 
 class _Slept(ManualClock):

@@ -11,7 +11,7 @@ import pytest
 import uvloop
 
 from live_streams import SseClient, eventually, live_server
-from planetwire.web.sse_protocol import Borrowed, EventsProtocol
+from planetwire.web.live.sse_protocol import Borrowed, EventsProtocol
 
 
 def test_a_handle_that_is_dropped_leaves_the_descriptor_open() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from planetwire import ports
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.layers.registry import LAYERS, EarthLayerAdapterRegistry
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.relay.bus_webhook import WebhookBus

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from planetwire.budget import STEPS, DiskState
-from planetwire.clock import SystemClock
-from planetwire.keeping import DiskKeeper, DiskStep, disk_step, read_state, write_state
+from planetwire.runtime.clock import SystemClock
+from planetwire.wiring.budget import STEPS, DiskState
+from planetwire.wiring.keeping import DiskKeeper, DiskStep, disk_step, read_state, write_state
 
 
 class Disk:

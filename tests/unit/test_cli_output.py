@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 from job_rows import a_job
 from planetwire.cli import app
 from planetwire.errors import BackendError, NotFound
-from planetwire.finding import Finding, step
-from planetwire.supervise import doctor, jobs_text, sources_cli
-from planetwire.supervise.command import opened, say
+from planetwire.model.finding import Finding, step
+from planetwire.supervise import doctor
+from planetwire.supervise.commands import jobs_text, sources_cli
+from planetwire.supervise.commands.command import opened, say
 
 NASTY = "a\x1b[2J\x9b31m\u202eb\x00\r\nplanetwire: forged \ud800"
 NOW = datetime(2026, 12, 1, tzinfo=UTC)

@@ -10,8 +10,8 @@ import zstandard
 from fastapi import FastAPI, Request
 
 from planetwire.errors import NotAcceptable
-from planetwire.web.encodings import ENCODINGS, compress, negotiate
-from planetwire.web.snapshot_http import asked_encoding
+from planetwire.web.snapshots.encodings import ENCODINGS, compress, negotiate
+from planetwire.web.snapshots.snapshot_http import asked_encoding
 
 BROWSER = "gzip, deflate, br, zstd"
 WINDOW_MAX_BYTES = 8 << 20

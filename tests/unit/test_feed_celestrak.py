@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from planetwire.collect.feed_celestrak import CelestrakGp
-from planetwire.collect.omm import KEYS, BadRecord, epoch
+from planetwire.collect.formats.omm import KEYS, BadRecord, epoch
 from planetwire.errors import FeedError
 from planetwire.model import Fact, Parsed
 

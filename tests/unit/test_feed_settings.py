@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from planetwire.collect.credential import Credential
 from planetwire.collect.feed_usgs import UsgsQuakes
 from planetwire.collect.feeds import access_to, check_feed, rules_of
-from planetwire.collect.http import DEADLINE_S, MAX_BODY_BYTES
+from planetwire.collect.http.client import DEADLINE_S, MAX_BODY_BYTES
+from planetwire.collect.http.credential import Credential
 from planetwire.errors import SetupError
 from planetwire.settings import FeedSettings, Settings
-from planetwire.wiring import check_supported
+from planetwire.wiring.work import check_supported
 
 KEY = "key-of-the-operator"
 OWN = "https://mirror.example/all_day.geojson"

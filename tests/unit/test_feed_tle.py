@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from planetwire.collect.feed_celestrak import CelestrakGp
-from planetwire.collect.omm import BadRecord
-from planetwire.collect.tle import catalogue_number, checksum, epoch, full_year, with_exponent
+from planetwire.collect.formats.omm import BadRecord
+from planetwire.collect.formats.tle import catalogue_number, checksum, epoch, full_year, with_exponent
 from planetwire.model import Parsed
 
 AT = datetime(2026, 11, 29, 12, tzinfo=UTC)

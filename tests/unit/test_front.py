@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from planetwire.settings import RequestSettings
-from planetwire.web import front as front_module
-from planetwire.web.front import LINGER_S, RECOUNT_S, Front, Wait
+from planetwire.web.http import front as front_module
+from planetwire.web.http.front import LINGER_S, RECOUNT_S, Front, Wait
 
 
 class Caller:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planetwire.errors import SetupError
-from planetwire.web.hosts import AllowedHosts, listed
+from planetwire.web.http.hosts import AllowedHosts, listed
 
 ALWAYS = [
     *("localhost", "LOCALHOST:8000", "localhost.", "terminal.localhost:1"),

@@ -10,10 +10,10 @@ import pytest
 import pytest_asyncio
 
 from fakes import MemoryEventLog
-from planetwire.clock import ManualClock
 from planetwire.errors import BackendError
 from planetwire.model import LogEvent, ResyncReason
 from planetwire.ports import Subscription
+from planetwire.runtime.clock import ManualClock
 from planetwire.stream.hub import Hub
 
 START = datetime(2026, 5, 1, tzinfo=UTC)

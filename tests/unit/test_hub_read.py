@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 from fakes import MemoryEventLog
 from live_streams import eventually
-from planetwire.clock import ManualClock
 from planetwire.model import LogEvent, ResyncReason
 from planetwire.ports import Subscription
+from planetwire.runtime.clock import ManualClock
 from planetwire.stream.hub import Hub
 
 

@@ -14,7 +14,7 @@ from planetwire.cities import BY_KEY
 from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.feed_metar import AwcMetar
 from planetwire.collect.feed_usgs import UsgsQuakes
-from planetwire.collect.ingest import normalise
+from planetwire.collect.push.ingest import normalise
 from planetwire.errors import InputError
 from planetwire.model import Fact, Parsed
 

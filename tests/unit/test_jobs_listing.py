@@ -8,7 +8,7 @@ import pytest
 
 from job_rows import a_job
 from planetwire.model import JobStatus
-from planetwire.supervise.jobs_text import dead_listing, listing
+from planetwire.supervise.commands.jobs_text import dead_listing, listing
 
 NOW = datetime(2026, 5, 1, 0, 1, tzinfo=UTC)
 LONG = "a_source_with_a_long_name_" * 4

@@ -12,11 +12,11 @@ from rich.console import Console
 
 from job_rows import a_job
 from planetwire.errors import BackendError, NotFound
-from planetwire.jobs.board_postgres import PostgresJobBoard, Standing
+from planetwire.jobs.ledger.board_postgres import PostgresJobBoard, Standing
 from planetwire.model import Job, JobStatus
-from planetwire.supervise import jobs_watch
-from planetwire.supervise.jobs_screen import Bars, Look, Pace, Plain
-from planetwire.supervise.jobs_watch import Watch, follow
+from planetwire.supervise.commands import jobs_watch
+from planetwire.supervise.commands.jobs_screen import Bars, Look, Pace, Plain
+from planetwire.supervise.commands.jobs_watch import Watch, follow
 
 NOW = datetime(2026, 5, 1, 0, 1, tzinfo=UTC)
 COUNTS = {"running": 1, "queued": 10_000, "dead": 0}

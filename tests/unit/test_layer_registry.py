@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from planetwire.cache_names import is_meant, layer_body, terminal_body
 from planetwire.collect.feeds import observation_feeds
 from planetwire.errors import NotFound
 from planetwire.layers.registry import LAYERS, EarthLayerAdapterRegistry
 from planetwire.model import LayerAdapter, Strategy
+from planetwire.model.cache_names import is_meant, layer_body, terminal_body
 from planetwire.outbox.tables import WATCHED
 
 REGISTRY = EarthLayerAdapterRegistry()

@@ -13,17 +13,17 @@ import pytest_asyncio
 from fastapi import FastAPI
 
 from fakes import MemoryEventLog
-from planetwire.clock import ManualClock
 from planetwire.errors import BackendError
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Cursor
-from planetwire.web import encoded, encodings
-from planetwire.web.auth import Guard
-from planetwire.web.cache_memory import MemoryCache
-from planetwire.web.encodings import ENCODINGS, Encoding
-from planetwire.web.layer_snapshots import LayerSnapshots
-from planetwire.web.problems import install
-from planetwire.web.visualization import router
+from planetwire.runtime.clock import ManualClock
+from planetwire.web.access.auth import Guard
+from planetwire.web.earth.layer_snapshots import LayerSnapshots
+from planetwire.web.earth.visualization import router
+from planetwire.web.http.problems import install
+from planetwire.web.snapshots import encoded, encodings
+from planetwire.web.snapshots.encodings import ENCODINGS, Encoding
+from planetwire.web.stores.cache_memory import MemoryCache
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 PATH = "/api/v1/visualization/satellites"

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planetwire.log import TRACE_LINES_MAX, VALUE_MAX, processors
-from planetwire.printable import printable, printable_lines
+from planetwire.text.printable import printable, printable_lines
 
 NASTY = "a\x1b[2Jb\x00c\x9b31md\u202ee\nf\rg\x7fh\ud800i\u2028j"
 

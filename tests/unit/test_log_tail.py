@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 import pytest
 
 from fakes import MemoryEventLog
-from planetwire.clock import SystemClock
 from planetwire.errors import BackendError
 from planetwire.model import LogEvent
 from planetwire.outbox.wakeup_memory import MemoryWakeup
+from planetwire.runtime.clock import SystemClock
 from planetwire.stream.tail import PAGE_EVENTS, Tail
 
 TOPIC = "layer:satellites"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planetwire.masks import masked
 from planetwire.settings import FeedSettings, Settings, flat
+from planetwire.text.masks import masked
 
 WORD = "s3cret-word"
 

@@ -12,7 +12,7 @@ import pytest
 
 from planetwire.cities import CITIES
 from planetwire.collect.feed_metar import AwcMetar
-from planetwire.collect.ingest import normalise
+from planetwire.collect.push.ingest import normalise
 from planetwire.errors import FeedError
 from planetwire.model import Parsed
 

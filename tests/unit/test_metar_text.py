@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planetwire.collect.feed_metar import AwcMetar
-from planetwire.collect.metar_text import BadReport, observed_at
+from planetwire.collect.formats.metar_text import BadReport, observed_at
 
 AT = datetime(2026, 11, 29, 12, tzinfo=UTC)
 

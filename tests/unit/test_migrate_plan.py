@@ -10,10 +10,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from planetwire.cli import app
-from planetwire.migrate import migrations
+from planetwire.migrating.migrate import migrations
 from planetwire.settings import load_settings
-from planetwire.supervise import migrate_plan
-from planetwire.supervise.migrate_plan import Planned, plan, render
+from planetwire.supervise.commands import migrate_plan
+from planetwire.supervise.commands.migrate_plan import Planned, plan, render
 
 TABLE = {"name": "jobs", "lock": "access exclusive", "rewrite": True, "reads": False, "writes": True}
 LARGE = Planned(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planetwire.collect import omm
+from planetwire.collect.formats import omm
 
 USUAL: dict[str, Any] = {
     "OBJECT_NAME": "ISS (ZARYA)",

@@ -15,7 +15,7 @@ import pytest
 
 from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.feed_usgs import UsgsQuakes
-from planetwire.collect.pieces import SLICE_RECORDS, Piece, in_pieces, one_ahead
+from planetwire.collect.formats.pieces import SLICE_RECORDS, Piece, in_pieces, one_ahead
 from planetwire.errors import FeedError
 from planetwire.model import Fact, Parsed
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from planetwire.model import Role
 from planetwire.setting_texts import networks, role_mapping
-from planetwire.web.proxies import BehindProxies, TrustedProxies, peer_of
+from planetwire.web.http.proxies import BehindProxies, TrustedProxies, peer_of
 
 TRUSTED = TrustedProxies(networks("127.0.0.1, ::1, 10.0.0.0/8"))
 

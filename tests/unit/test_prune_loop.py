@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import pytest
 from structlog.testing import capture_logs
 
-from planetwire.clock import ManualClock
 from planetwire.errors import BackendError
-from planetwire.outbox import prune
+from planetwire.outbox.upkeep import prune
+from planetwire.runtime.clock import ManualClock
 
 
 class Turns(ManualClock):

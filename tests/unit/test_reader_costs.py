@@ -10,13 +10,14 @@ import orjson
 import pytest
 
 from bodies import AT, RECORD, RUNWAYS, TLE, as_csv, as_kvn, as_xml
-from planetwire.collect import feed_usgs, lines
+from planetwire.collect import feed_usgs
 from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.feed_metar import AwcMetar
 from planetwire.collect.feed_runway import RunwayObs
 from planetwire.collect.feed_usgs import UsgsQuakes
-from planetwire.collect.json_records import FAILED_LEAST_BYTES, FAILED_SHARE, json_records
-from planetwire.collect.records import MAX_RECORD_BYTES, MAX_RECORDS
+from planetwire.collect.formats import lines
+from planetwire.collect.formats.json_records import FAILED_LEAST_BYTES, FAILED_SHARE, json_records
+from planetwire.collect.formats.records import MAX_RECORD_BYTES, MAX_RECORDS
 from planetwire.errors import FeedError
 
 SLACK = 1.3  # of twice the work for twice the body

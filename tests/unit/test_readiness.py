@@ -10,9 +10,10 @@ import httpx
 from fastapi import FastAPI
 
 from planetwire.errors import BackendError
-from planetwire.web import health, problems
-from planetwire.web.auth import Guard
+from planetwire.web import health
+from planetwire.web.access.auth import Guard
 from planetwire.web.health import REASON_MAX, Check, Readiness
+from planetwire.web.http import problems
 
 
 async def fine() -> str | None:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from planetwire.clock import ManualClock
 from planetwire.errors import BackendError
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.relay.relay import Relay
+from planetwire.runtime.clock import ManualClock
 from planetwire.settings import RelaySettings
 
 

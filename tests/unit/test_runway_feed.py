@@ -10,7 +10,7 @@ import pytest
 
 from planetwire.collect.feed_runway import RunwayObs
 from planetwire.collect.feeds import check_feed
-from planetwire.collect.ingest import normalise
+from planetwire.collect.push.ingest import normalise
 from planetwire.errors import FeedError, SetupError
 from planetwire.model import Parsed
 from planetwire.settings import FeedSettings

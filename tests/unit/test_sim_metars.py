@@ -13,10 +13,10 @@ import pytest
 from metar.Metar import Metar
 
 from planetwire.cities import CITIES
-from planetwire.demo.answer import Query
-from planetwire.demo.metar_text import half_up
-from planetwire.demo.metars import CACHE_HEADER, ROWS_MAX, Metars
-from planetwire.demo.weather import climate_c, stations, weather
+from planetwire.demo.providers.answer import Query
+from planetwire.demo.providers.metar_text import half_up
+from planetwire.demo.providers.metars import CACHE_HEADER, ROWS_MAX, Metars
+from planetwire.demo.providers.weather import climate_c, stations, weather
 
 START_S = datetime(2026, 7, 20, 6, 0, tzinfo=UTC).timestamp()
 HOUR_S = 3_600

@@ -9,9 +9,9 @@ from typing import Any
 import orjson
 import pytest
 
-from planetwire.demo.answer import Query
-from planetwire.demo.plates import BELTS, belt_at, place_of, point_on
-from planetwire.demo.quakes import HISTORY_EVERY, SLOT_S, Quakes, born
+from planetwire.demo.providers.answer import Query
+from planetwire.demo.providers.plates import BELTS, belt_at, place_of, point_on
+from planetwire.demo.providers.quakes import HISTORY_EVERY, SLOT_S, Quakes, born
 
 START_S = datetime(2026, 3, 20, 12, 0, tzinfo=UTC).timestamp()
 DAY_S = 86_400

@@ -15,10 +15,10 @@ from sgp4 import omm
 from sgp4.api import Satrec, jday
 from sgp4.io import verify_checksum
 
-from planetwire.demo.answer import Answer, Query
-from planetwire.demo.omm import KEYS, classic, number
-from planetwire.demo.orbits import LAUNCH_SIZE, SHELLS, Shell, designator_of, sidereal_deg
-from planetwire.demo.satellites import NOTHING, Satellites, issue_of
+from planetwire.demo.providers.answer import Answer, Query
+from planetwire.demo.providers.omm import KEYS, classic, number
+from planetwire.demo.providers.orbits import LAUNCH_SIZE, SHELLS, Shell, designator_of, sidereal_deg
+from planetwire.demo.providers.satellites import NOTHING, Satellites, issue_of
 
 NOW_S = datetime(2026, 3, 20, 12, 0, 30, tzinfo=UTC).timestamp()
 TWO_HOURS_S = 7_200

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from planetwire.supervise.sources_cli import table
+from planetwire.supervise.commands.sources_cli import table
 
 NOW = datetime(2026, 5, 4, 12, tzinfo=UTC)
 RECORD: dict[str, Any] = {

@@ -9,11 +9,11 @@ import pytest
 
 from planetwire.errors import InputError
 from planetwire.model import Cursor, LogEvent, ResyncReason
-from planetwire.web import frames
-from planetwire.web.limits import ConnectionLimits, TooManyConnections
-from planetwire.web.outgoing import Outgoing
-from planetwire.web.sse_query import FOREIGN, parse_query
-from planetwire.web.ws_message import parse_message
+from planetwire.web.access.limits import ConnectionLimits, TooManyConnections
+from planetwire.web.http.outgoing import Outgoing
+from planetwire.web.live import frames
+from planetwire.web.live.sse_query import FOREIGN, parse_query
+from planetwire.web.live.ws_message import parse_message
 
 AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 EPOCH = "abcdef012345"

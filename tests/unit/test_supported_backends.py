@@ -9,7 +9,7 @@ import pytest
 
 from planetwire.errors import SetupError
 from planetwire.settings import Settings
-from planetwire.wiring import check_supported
+from planetwire.wiring.work import check_supported
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ import pytest_asyncio
 
 from job_rows import a_job
 from live_streams import MemoryBoard
-from planetwire.clock import ManualClock
 from planetwire.model import JobStatus
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.ports import JobBoard
-from planetwire.web.task_board import TaskBoard
+from planetwire.runtime.clock import ManualClock
+from planetwire.web.live.task_board import TaskBoard
 
 
 class Watcher:

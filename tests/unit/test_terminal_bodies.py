@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 
 import orjson
 
-from planetwire.cache_names import terminal_body
-from planetwire.clock import ManualClock
 from planetwire.model import Cursor, Json
-from planetwire.web.encoded import Encoded
-from planetwire.web.encodings import Encoding
-from planetwire.web.terminal_bodies import BODIES_MAX, GOOD_FOR_S, TerminalBodies
+from planetwire.model.cache_names import terminal_body
+from planetwire.runtime.clock import ManualClock
+from planetwire.web.snapshots.encoded import Encoded
+from planetwire.web.snapshots.encodings import Encoding
+from planetwire.web.terminal.bodies import BODIES_MAX, GOOD_FOR_S, TerminalBodies
 
 EPOCH = "abcdef012345"
 

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from planetwire.cities import BY_KEY
-from planetwire.clock import utc_text
 from planetwire.model import Json
 from planetwire.observing import HEADLINE_SERIES, Freshness, Series, freshness_limits, headline, profile
-from planetwire.web import terminal_snapshot as snapshot
+from planetwire.runtime.clock import utc_text
+from planetwire.web.terminal import snapshot
 
 NOW = datetime(2026, 5, 26, 10, 0, tzinfo=UTC)
 SEOUL = BY_KEY["seoul"]

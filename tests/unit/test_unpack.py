@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planetwire.collect.unpack import PIECE_BYTES, Unpacker
+from planetwire.collect.http.unpack import PIECE_BYTES, Unpacker
 from planetwire.errors import FeedError
 
 TEXT = b'[{"a": 1}, {"a": 2}]' * 50

@@ -13,10 +13,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from planetwire.collect.body import sample_of
 from planetwire.collect.feeds import FactFeed, access_to, feed_named, rules_of
-from planetwire.collect.http import FAILURES, Fetched, FetchRules, Outcome, PoliteClient
-from planetwire.collect.pieces import Piece, one_ahead
+from planetwire.collect.formats.body import sample_of
+from planetwire.collect.formats.pieces import Piece, one_ahead
+from planetwire.collect.http.client import FAILURES, Fetched, FetchRules, Outcome, PoliteClient
 from planetwire.errors import FeedError
 from planetwire.log import get_logger
 from planetwire.model import Batch, FetchState, Parsed, Reject

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from planetwire.collect.metar_text import iso
+from planetwire.collect.formats.metar_text import iso
 from planetwire.model import Json
 
 HISTORY = timedelta(hours=24)

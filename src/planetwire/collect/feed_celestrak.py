@@ -9,16 +9,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from planetwire.collect.body import is_html, sample_of, without_bom
-from planetwire.collect.http import FetchRules
-from planetwire.collect.json_records import json_records
-from planetwire.collect.lines import lines_of
-from planetwire.collect.omm import BadRecord, catalogue_number, fact_of
-from planetwire.collect.omm_text import NAMED, csv_records, kvn_records
-from planetwire.collect.omm_xml import xml_records
-from planetwire.collect.pieces import Piece, all_at_once, in_pieces
-from planetwire.collect.records import MAX_RECORD_BYTES, Records, reject
-from planetwire.collect.tle import tle_records
+from planetwire.collect.formats.body import is_html, sample_of, without_bom
+from planetwire.collect.formats.json_records import json_records
+from planetwire.collect.formats.lines import lines_of
+from planetwire.collect.formats.omm import BadRecord, catalogue_number, fact_of
+from planetwire.collect.formats.omm_text import NAMED, csv_records, kvn_records
+from planetwire.collect.formats.omm_xml import xml_records
+from planetwire.collect.formats.pieces import Piece, all_at_once, in_pieces
+from planetwire.collect.formats.records import MAX_RECORD_BYTES, Records, reject
+from planetwire.collect.formats.tle import tle_records
+from planetwire.collect.http.client import FetchRules
 from planetwire.errors import FeedError
 from planetwire.model import Fact, Parsed
 

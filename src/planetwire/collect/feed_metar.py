@@ -8,9 +8,9 @@ from datetime import datetime
 from urllib.parse import urlencode
 
 from planetwire.cities import CITIES
-from planetwire.collect.body import is_html, sample_of, without_bom
-from planetwire.collect.http import FetchRules
-from planetwire.collect.metar_records import records_of, rows_of
+from planetwire.collect.formats.body import is_html, sample_of, without_bom
+from planetwire.collect.formats.metar_records import records_of, rows_of
+from planetwire.collect.http.client import FetchRules
 from planetwire.errors import FeedError
 from planetwire.model import Json, Parsed
 

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from planetwire.cities import BY_KEY, CITIES, City, by_icao
-from planetwire.collect.body import is_html, sample_of, without_bom
-from planetwire.collect.http import FetchRules
-from planetwire.collect.runway import POINTS_MAX
-from planetwire.collect.runway_records import records_of, rows_of
+from planetwire.collect.formats.body import is_html, sample_of, without_bom
+from planetwire.collect.formats.runway_records import records_of, rows_of
+from planetwire.collect.http.client import FetchRules
+from planetwire.collect.push.runway import POINTS_MAX
 from planetwire.errors import FeedError
 from planetwire.model import Json, Parsed
 

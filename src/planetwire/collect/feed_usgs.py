@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from planetwire.collect.body import without_bom
-from planetwire.collect.http import FetchRules
-from planetwire.collect.json_records import json_records
-from planetwire.collect.pieces import Piece, in_pieces
-from planetwire.collect.records import Records, cleaned, number, reject
-from planetwire.collect.shown import shown
-from planetwire.coordinates import wrapped
+from planetwire.collect.formats.body import without_bom
+from planetwire.collect.formats.json_records import json_records
+from planetwire.collect.formats.pieces import Piece, in_pieces
+from planetwire.collect.formats.records import Records, cleaned, number, reject
+from planetwire.collect.formats.shown import shown
+from planetwire.collect.http.client import FetchRules
 from planetwire.model import Fact, Json, Parsed
+from planetwire.model.coordinates import wrapped
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _EARLIEST_MS, _LATEST_MS = -2_208_988_800_000.0, 4_102_444_800_000.0  # 1900 … 2100

@@ -9,14 +9,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
-from planetwire.collect.credential import BEARER, Access
 from planetwire.collect.feed_celestrak import CelestrakGp
 from planetwire.collect.feed_metar import AwcMetar
 from planetwire.collect.feed_runway import RunwayObs
 from planetwire.collect.feed_usgs import UsgsQuakes
-from planetwire.collect.http import FetchRules
-from planetwire.collect.http_get import can_be_asked
-from planetwire.collect.pieces import Piece
+from planetwire.collect.formats.pieces import Piece
+from planetwire.collect.http.client import FetchRules
+from planetwire.collect.http.credential import BEARER, Access
+from planetwire.collect.http.get import can_be_asked
 from planetwire.errors import NotFound, SetupError
 from planetwire.model import Json, Parsed, SourceDefaults
 from planetwire.ports import Feed

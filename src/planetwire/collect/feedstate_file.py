@@ -12,11 +12,11 @@ from pathlib import Path
 
 import orjson
 
-from planetwire import plain_json
 from planetwire.collect.bodies_file import file_of, write_atomically
 from planetwire.log import get_logger
 from planetwire.model import Json
 from planetwire.private import make_file, make_folders
+from planetwire.text import plain_json
 
 log = get_logger()
 

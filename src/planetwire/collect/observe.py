@@ -12,17 +12,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
-from planetwire import plain_json
-from planetwire.backoff import Backoff, after_failures_s
 from planetwire.collect.delivered import Delivered
 from planetwire.collect.feeds import ObservationFeed, access_to, address_of, rules_of
 from planetwire.collect.feedstate_file import FeedStates
-from planetwire.collect.http import Outcome, PoliteClient
+from planetwire.collect.http.client import Outcome, PoliteClient
 from planetwire.errors import FeedError, PlanetwireError
 from planetwire.log import get_logger
 from planetwire.model import FetchState, Json, Parsed
 from planetwire.ports import Clock, PatchSink
+from planetwire.runtime.backoff import Backoff, after_failures_s
 from planetwire.settings import Settings
+from planetwire.text import plain_json
 
 log = get_logger()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from planetwire.collect.body import GZIP_MAGIC, gunzip
 from planetwire.collect.feeds import fact_feeds, observation_feeds, unknown
+from planetwire.collect.formats.body import GZIP_MAGIC, gunzip
 from planetwire.model import Fact, Json, Parsed, Reject
 
 MAX_FILE_BYTES = 64 * 1024 * 1024  # unpacked; a file may be larger than what a feed may send

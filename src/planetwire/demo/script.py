@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from planetwire.demo.answer import TEXT, Answer
+from planetwire.demo.providers.answer import TEXT, Answer
 from planetwire.errors import InputError
 
 STEPS_MAX = 1_000

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from planetwire.demo.answer import JSON, Answer, Query, text
+from planetwire.demo.providers.answer import JSON, Answer, Query, text
 from planetwire.demo.script import Counts, CountTable, Scripts, Step, bytes_of, checked, step_of
 from planetwire.demo.simclock import SimClock
 from planetwire.demo.wire import BadRequest, Request, body_on_wire, prepare, requests, send

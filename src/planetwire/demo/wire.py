@@ -9,7 +9,7 @@ from email.utils import formatdate, parsedate_to_datetime
 from http import HTTPStatus
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from planetwire.demo.answer import Answer
+from planetwire.demo.providers.answer import Answer
 from planetwire.demo.script import Step
 
 BODY_MAX_BYTES = 32 * 1024 * 1024

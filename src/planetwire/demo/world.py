@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from planetwire.demo.answer import GEOJSON, JSON, TEXT, Answer, Query, text
-from planetwire.demo.metars import Metars
-from planetwire.demo.quakes import Quakes
-from planetwire.demo.runways import Runways
-from planetwire.demo.satellites import Satellites
+from planetwire.demo.providers.answer import GEOJSON, JSON, TEXT, Answer, Query, text
+from planetwire.demo.providers.metars import Metars
+from planetwire.demo.providers.quakes import Quakes
+from planetwire.demo.providers.runways import Runways
+from planetwire.demo.providers.satellites import Satellites
 from planetwire.demo.simclock import SimClock
 
 GP_PATH = "/NORAD/elements/gp.php"

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import asyncpg
 
+from planetwire.database.postgres import Connection
 from planetwire.log import get_logger
 from planetwire.model import Fact
-from planetwire.postgres import Connection
 
 log = get_logger()
 T = TypeVar("T")

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from planetwire.backoff import Backoff
 from planetwire.errors import BackendError
 from planetwire.log import get_logger
 from planetwire.ports import Clock, Wakeup
+from planetwire.runtime.backoff import Backoff
 
 log = get_logger()
 

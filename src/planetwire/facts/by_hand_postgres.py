@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
+from planetwire.database.postgres import CONNECTION_ERRORS, SERVER_BUSY, Connection, Pool, translated
+from planetwire.database.sql import queries_beside
 from planetwire.facts.derived_postgres import Projection, fact_of
 from planetwire.log import get_logger
-from planetwire.postgres import CONNECTION_ERRORS, SERVER_BUSY, Connection, Pool, translated
-from planetwire.sql import queries_beside
 
 log = get_logger()
 Q = queries_beside(__file__)

@@ -6,7 +6,7 @@ import math
 
 import orjson
 
-from planetwire import plain_json
+from planetwire.text import plain_json
 
 
 def text(value: str) -> str:

@@ -9,12 +9,12 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from planetwire.database.postgres import Connection
+from planetwire.database.sql import queries_beside
 from planetwire.facts import clean
 from planetwire.facts.aside_postgres import each_that_can
 from planetwire.facts.places import RESOLVERS, Gazetteer, Placed, own, resolve
 from planetwire.model import Derived, Deriver, Fact, Orbit, PlaceAsked
-from planetwire.postgres import Connection
-from planetwire.sql import queries_beside
 
 Q = queries_beside(__file__)
 

@@ -11,15 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from planetwire import plain_json
+from planetwire.database.postgres import Connection, Pool, read_again, translated
+from planetwire.database.sql import queries_beside
 from planetwire.facts import clean
 from planetwire.facts.aside_postgres import each_that_can
 from planetwire.facts.derived_postgres import Projection
 from planetwire.log import get_logger
 from planetwire.model import Batch, Fact, FetchState, Written
 from planetwire.ports import JobTx
-from planetwire.postgres import Connection, Pool, read_again, translated
-from planetwire.sql import queries_beside
+from planetwire.text import plain_json
 
 log = get_logger()
 Q = queries_beside(__file__)

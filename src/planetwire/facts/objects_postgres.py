@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planetwire import plain_json
+from planetwire.database.postgres import Pool, read_again, translated
+from planetwire.database.sql import queries_beside
 from planetwire.facts.facts_postgres import readable
 from planetwire.model import Json
-from planetwire.postgres import Pool, read_again, translated
-from planetwire.sql import queries_beside
+from planetwire.text import plain_json
 
 Q = queries_beside(__file__)
 

@@ -6,9 +6,9 @@ import math
 import re
 from typing import NamedTuple, Protocol
 
-from planetwire.coordinates import on_earth, wrapped
 from planetwire.facts import clean
 from planetwire.model import Fact, PlaceAsked
+from planetwire.model.coordinates import on_earth, wrapped
 
 DATA, GEONAMES = "data", "geonames"  # `resolver` of the rows that are made here, by which they are known as ours
 RESOLVERS = [DATA, GEONAMES]

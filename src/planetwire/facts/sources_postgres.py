@@ -8,14 +8,14 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from planetwire.acts import Act
-from planetwire.audit_postgres import note_in
-from planetwire.backoff import AFTER_FAILURES_S
-from planetwire.cron import plan, smallest_gap_s, upcoming, zone_of
+from planetwire.audit.audit_postgres import note_in
+from planetwire.database.postgres import Pool, translated
+from planetwire.database.sql import queries_beside
 from planetwire.errors import InputError, NotFound
 from planetwire.model import Actor, Json, SourceDefaults
-from planetwire.postgres import Pool, translated
-from planetwire.sql import queries_beside
+from planetwire.model.acts import Act
+from planetwire.model.cron import plan, smallest_gap_s, upcoming, zone_of
+from planetwire.runtime.backoff import AFTER_FAILURES_S
 
 Q = queries_beside(__file__)
 

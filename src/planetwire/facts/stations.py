@@ -13,14 +13,14 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Protocol
 
-from planetwire.backoff import Backoff
 from planetwire.cities import BY_KEY, City
-from planetwire.clock import utc_text
 from planetwire.errors import BackendError
 from planetwire.log import get_logger
 from planetwire.model import Cursor, Fact, Json, LogEvent
 from planetwire.observing import headline, profile
 from planetwire.ports import Clock, EventLog, ObservationStore
+from planetwire.runtime.backoff import Backoff
+from planetwire.runtime.clock import utc_text
 
 log = get_logger()
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import asyncpg
 
+from planetwire.database.postgres import Pool, translated
+from planetwire.database.sql import queries_beside
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.stations import SOURCE
 from planetwire.model import Batch, Cursor, Fact
-from planetwire.postgres import Pool, translated
-from planetwire.sql import queries_beside
 
 Q = queries_beside(__file__)
 

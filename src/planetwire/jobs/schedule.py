@@ -11,10 +11,10 @@ import random
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from planetwire.cron import JITTER, plan, zone_of
 from planetwire.errors import BackendError, InputError
 from planetwire.log import get_logger
 from planetwire.model import DueSource, NextRun
+from planetwire.model.cron import JITTER, plan, zone_of
 from planetwire.ports import Clock, ScheduleBook
 
 log = get_logger()

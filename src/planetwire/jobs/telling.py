@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
 
-from planetwire.jobs.ends_postgres import HOPELESS
+from planetwire.jobs.ledger.ends_postgres import HOPELESS
 from planetwire.jobs.running import Outcome
 from planetwire.log import get_logger
 from planetwire.model import ClaimedJob, JobLine

@@ -12,7 +12,6 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 
-from planetwire.ending import end_all
 from planetwire.errors import BackendError, StateError
 from planetwire.jobs.claiming import Claiming
 from planetwire.jobs.heart import Heart, HeartThread, OpenQueue
@@ -22,6 +21,7 @@ from planetwire.jobs.telling import Tell, end_line, silent
 from planetwire.log import get_logger
 from planetwire.model import ClaimedJob, JobStatus, Lease, TaskType
 from planetwire.ports import Clock, JobQueue, JobUpkeep, Wakeup
+from planetwire.runtime.ending import end_all
 from planetwire.settings import JobSettings
 
 log = get_logger()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from planetwire.coordinates import on_earth
 from planetwire.layers.values import number, text
 from planetwire.model import Fact, Json, PlaceAsked
+from planetwire.model.coordinates import on_earth
 
 PAIRS = (("lat", "lon"), ("lat", "lng"), ("latitude", "longitude"))
 GEONAMES = "where coordinates are missing the place is looked up by its name: GeoNames (geonames.org)"

@@ -12,12 +12,12 @@ from contextlib import asynccontextmanager, suppress
 import asyncpg
 import orjson
 
+from planetwire.database.postgres import CONNECTION_ERRORS, Connection, Pool, translated
+from planetwire.database.sql import queries_beside
 from planetwire.errors import BackendError, LeaseLost
-from planetwire.failpoint import failpoint
 from planetwire.log import get_logger
 from planetwire.model import Action, Change, Hint, Json, LayerEvent, LogEvent, Operation
-from planetwire.postgres import CONNECTION_ERRORS, Connection, Pool, translated
-from planetwire.sql import queries_beside
+from planetwire.runtime.failpoint import failpoint
 
 Q = queries_beside(__file__)
 log = get_logger()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planetwire.postgres import Pool, translated
-from planetwire.sql import queries_beside
+from planetwire.database.postgres import Pool, translated
+from planetwire.database.sql import queries_beside
 
 Q = queries_beside(__file__)
 

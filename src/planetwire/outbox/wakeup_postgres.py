@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from planetwire.ending import end_all
+from planetwire.database.postgres import ECHO_S, SELF_TEST_S, Listener
 from planetwire.log import get_logger
 from planetwire.outbox.wakeup_memory import MemoryWakeup
-from planetwire.postgres import ECHO_S, SELF_TEST_S, Listener
+from planetwire.runtime.ending import end_all
 
 log = get_logger()
 

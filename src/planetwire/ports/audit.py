@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from planetwire.acts import Act, AuditEntry, AuditQuery
 from planetwire.model import JobLine
+from planetwire.model.acts import Act, AuditEntry, AuditQuery
 
 
 class AuditLog(Protocol):

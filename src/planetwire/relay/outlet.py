@@ -17,12 +17,12 @@ from typing import Protocol
 
 import orjson
 
-from planetwire.backoff import Backoff
 from planetwire.errors import BackendError, BusError, LeaseLost
-from planetwire.failpoint import failpoint
 from planetwire.log import get_logger
 from planetwire.model import BusMessage, Cursor, LogEvent, ResyncReason
 from planetwire.ports import Clock, DataChangeBus, EventLog, Wakeup
+from planetwire.runtime.backoff import Backoff
+from planetwire.runtime.failpoint import failpoint
 
 log = get_logger()
 

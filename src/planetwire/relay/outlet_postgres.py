@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
+from planetwire.database.postgres import Connection, Pool, translated
+from planetwire.database.sql import queries_beside
 from planetwire.errors import BackendError, LeaseLost
-from planetwire.finding import Finding, step
 from planetwire.model import Cursor, Json
-from planetwire.postgres import Connection, Pool, translated
+from planetwire.model.finding import Finding, step
 from planetwire.relay.outlet import Place
-from planetwire.sql import queries_beside
 
 Q = queries_beside(__file__)
 

@@ -13,9 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
-from planetwire.backoff import Backoff
 from planetwire.errors import BackendError, LeaseLost
-from planetwire.failpoint import failpoint
 from planetwire.log import get_logger
 from planetwire.model import LayerEvent, LogEvent
 from planetwire.ports import ChangeLog, Clock, LayerRegistry, Wakeup
@@ -23,6 +21,8 @@ from planetwire.relay.gate import Gate
 from planetwire.relay.intake import Intake
 from planetwire.relay.merge import event_of, merge_all
 from planetwire.relay.route import Routed
+from planetwire.runtime.backoff import Backoff
+from planetwire.runtime.failpoint import failpoint
 from planetwire.settings import RelaySettings
 
 log = get_logger()

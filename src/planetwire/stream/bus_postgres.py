@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from planetwire.database.postgres import ECHO_S, SELF_TEST_S, Listener, Pool, translated
+from planetwire.database.sql import queries_beside
 from planetwire.errors import BackendError
 from planetwire.log import get_logger
-from planetwire.postgres import ECHO_S, SELF_TEST_S, Listener, Pool, translated
-from planetwire.sql import queries_beside
 from planetwire.stream.bus import RETRY_MAX_S, RETRY_S, Ringer
 
 log = get_logger()

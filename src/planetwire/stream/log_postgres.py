@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from planetwire.database.postgres import Pool, translated
+from planetwire.database.sql import queries_beside
 from planetwire.errors import InputError
 from planetwire.model import LogEvent, ResyncReason
-from planetwire.postgres import Pool, translated
-from planetwire.sql import queries_beside
 
 Q = queries_beside(__file__)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import orjson
 
+from planetwire.database.pool_sqlite import ReadPool
+from planetwire.database.sql import queries_beside
 from planetwire.errors import BackendError
 from planetwire.model import LogEvent, ResyncReason
-from planetwire.pool_sqlite import ReadPool
-from planetwire.sql import queries_beside
 
 Q = queries_beside(__file__)
 TOPIC_PREFIX = "city:"

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
-from planetwire.backoff import Backoff
 from planetwire.errors import BackendError
 from planetwire.log import get_logger
 from planetwire.model import LogEvent, ResyncReason
 from planetwire.ports import Clock, EventLog, Wakeup
+from planetwire.runtime.backoff import Backoff
 
 log = get_logger()
 

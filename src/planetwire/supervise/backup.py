@@ -21,14 +21,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from planetwire.diagnosing import follow_tables
+from planetwire.database.postgres import connect, connected
+from planetwire.diagnosis.path import follow_tables
 from planetwire.errors import PlanetwireError, SetupError
-from planetwire.facts import backup_sqlite
-from planetwire.failpoint import arm, failpoint
+from planetwire.facts.sqlite import backup_sqlite
 from planetwire.log import get_logger
-from planetwire.migrate import applied_postgres, applied_sqlite
-from planetwire.outbox.backup_postgres import begin_new_life, is_empty
-from planetwire.postgres import connect, connected
+from planetwire.migrating.migrate import applied_postgres, applied_sqlite
+from planetwire.outbox.upkeep.backup_postgres import begin_new_life, is_empty
+from planetwire.runtime.failpoint import arm, failpoint
 from planetwire.settings import PREFIX, Settings
 from planetwire.supervise.backup_manifest import inventory, read_manifest, write_manifest
 from planetwire.supervise.databases import database_while, embedded_while, has_database, saved_file

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from planetwire.errors import SetupError
 from planetwire.settings import Settings
-from planetwire.storing import readings_file
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
+from planetwire.wiring.observations import readings_file
 
 
 @contextmanager

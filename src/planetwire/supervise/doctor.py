@@ -13,15 +13,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from ssl import SSLContext
 
-from planetwire.diagnosing import examine_file, examine_path, observation_feeds_step
+from planetwire.diagnosis.path import examine_file, examine_path, observation_feeds_step
 from planetwire.errors import PlanetwireError
-from planetwire.finding import Finding, first_broken, step
-from planetwire.keeping import disk_step
 from planetwire.model import Json
+from planetwire.model.finding import Finding, first_broken, step
 from planetwire.settings import Settings
-from planetwire.storing import readings_file
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.roles import database_of, effective, trust_of, web_url_of
+from planetwire.wiring.keeping import disk_step
+from planetwire.wiring.observations import readings_file
 
 ANSWER_TIMEOUT_S = 10.0
 FILE = "sqlite:///"

@@ -382,7 +382,7 @@ _SET_UP_ROLE = [
 def _run_sql(socket_dir: Path, database: str, statements: Sequence[str]) -> list[object]:
     import asyncio  # the supervisor is synchronous; only this set-up speaks SQL
 
-    from planetwire.postgres import connect
+    from planetwire.database.postgres import connect
 
     async def run() -> list[object]:
         connection = await connect(dsn_of(socket_dir, SUPERUSER, database), application="set-up")

@@ -17,18 +17,18 @@ from ssl import SSLContext
 import uvloop
 from pydantic import SecretStr
 
-from planetwire import wiring
-from planetwire.commanding import token_book
-from planetwire.ending import AGAIN_S, end_all
 from planetwire.errors import SetupError
-from planetwire.failpoint import arm
 from planetwire.log import get_logger
+from planetwire.runtime.ending import AGAIN_S, end_all
+from planetwire.runtime.failpoint import arm
+from planetwire.runtime.settle import settle
 from planetwire.settings import Settings, plain
-from planetwire.settle import settle
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 from planetwire.tls import own_trust, scheme_of
-from planetwire.wiring import Loop, Secrets
+from planetwire.wiring import work as wiring
+from planetwire.wiring.commands import token_book
+from planetwire.wiring.work import Loop, Secrets
 
 log = get_logger()
 

@@ -11,17 +11,17 @@ from types import FrameType
 import uvicorn
 import uvloop
 
-from planetwire import serving
-from planetwire.failpoint import arm
 from planetwire.log import get_logger
+from planetwire.runtime.failpoint import arm
+from planetwire.runtime.settle import settle
 from planetwire.settings import Settings
-from planetwire.settle import settle
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.roles import database_of, end_in_any_case, running_loops, secrets_of, url_of
 from planetwire.supervise.supervisor import listening_socket
 from planetwire.tls import server_context
-from planetwire.web.server import server_config
-from planetwire.wiring import Secrets
+from planetwire.web.http.server import server_config
+from planetwire.wiring import web as serving
+from planetwire.wiring.work import Secrets
 
 log = get_logger()
 

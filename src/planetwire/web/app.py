@@ -7,10 +7,11 @@ from functools import cache
 
 from fastapi import APIRouter, FastAPI
 
-from planetwire.web import docs_page, openapi, problems, spa
-from planetwire.web.head import HeadAsGet
-from planetwire.web.legible import Legible
-from planetwire.web.security import ContentPolicy
+from planetwire.web import docs_page, openapi, spa
+from planetwire.web.http import problems
+from planetwire.web.http.head import HeadAsGet
+from planetwire.web.http.legible import Legible
+from planetwire.web.http.security import ContentPolicy
 
 
 def create(

@@ -13,9 +13,9 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, generate_latest
 
 from planetwire.errors import PlanetwireError
 from planetwire.log import get_logger
-from planetwire.printable import printable
-from planetwire.web.auth import Guard
-from planetwire.web.openapi import answers
+from planetwire.text.printable import printable
+from planetwire.web.access.auth import Guard
+from planetwire.web.http.answers import answers
 
 log = get_logger()
 

@@ -141,7 +141,7 @@ def expose_disk(room: Room) -> None:
 
 
 class CountedFront(Protocol):
-    """What a front counts; see web/front.py."""
+    """What a front counts; see web/http/front.py."""
 
     refused: Counter[str]
     shed: int
@@ -186,7 +186,7 @@ class CountedRelay(Protocol):
 
 
 class CountedSnapshots(Protocol):
-    """What reading layers took; see web/layer_snapshots.py."""
+    """What reading layers took; see web/earth/layer_snapshots.py."""
 
     read_s: dict[str, float]
 

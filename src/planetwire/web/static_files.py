@@ -15,9 +15,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from planetwire.web.encoded import digest
-from planetwire.web.encodings import choose
-from planetwire.web.snapshot_http import etag_matches
+from planetwire.web.snapshots.encoded import digest
+from planetwire.web.snapshots.encodings import choose
+from planetwire.web.snapshots.snapshot_http import etag_matches
 
 Packed = Literal["br", "zstd", "gzip"]
 Coding = Packed | Literal["identity"]

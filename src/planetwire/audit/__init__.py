@@ -1,0 +1,1 @@
+"""The audit log in PostgreSQL, or in a file where no database is."""

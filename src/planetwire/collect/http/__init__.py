@@ -1,0 +1,1 @@
+"""One polite, bounded, verified GET over hostile networks."""

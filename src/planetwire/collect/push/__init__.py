@@ -1,0 +1,1 @@
+"""Observations that others push, or that we push to ourselves: normalised, then handed to the store."""

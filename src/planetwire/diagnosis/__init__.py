@@ -1,0 +1,1 @@
+"""The path of a change examined stage by stage, for the doctor and the health routes."""

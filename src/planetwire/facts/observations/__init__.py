@@ -1,0 +1,1 @@
+"""The observation store: what both engines share, and the one on PostgreSQL."""

@@ -1,0 +1,1 @@
+"""The observation store on SQLite."""

@@ -1,0 +1,1 @@
+"""What jobs do: the handlers of task types."""

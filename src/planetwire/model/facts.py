@@ -1,0 +1,100 @@
+"""Facts of feeds, on their way from a body to committed rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from planetwire.model.common import Json
+
+
+@dataclass(frozen=True, slots=True)
+class SourceDefaults:
+    """What a source does while no operator has said otherwise. `floor_s`: the provider's least interval."""
+
+    source: str
+    interval_s: float
+    floor_s: float
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One row of `collected_data` to be, without its source. `external_key` is unique within the source."""
+
+    external_key: str
+    kind: str
+    title: str
+    data: Json
+    lat: float | None = None
+    lon: float | None = None
+    observed_at: datetime | None = None
+    valid_until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """A record that was refused. `sample` is at most 200 characters; `offset` is its index in the body.
+
+    `reason` is for people, `code` for programs: one of the list in docs/operations.md.
+    """
+
+    reason: str
+    sample: str
+    offset: int
+    code: str = "broken"
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What one body of a feed holds. `complete` is True only if the whole body was read to its end."""
+
+    rows: Sequence[Fact | Json]
+    rejects: Sequence[Reject]
+    complete: bool
+    notes: Mapping[str, int] = field(default_factory=dict)  # skipped without being wrong: `duplicates`, `prose`
+    tombstones: frozenset[str] = frozenset()  # keys the publisher deleted, or merged into another key of the body
+    refused_keys: frozenset[str] = frozenset()  # keys of rejects, where readable: their older facts are not swept
+
+
+@dataclass(frozen=True, slots=True)
+class FetchState:
+    """What is remembered of a source's last verified body, so that the next request can be conditional."""
+
+    etag: str | None = None
+    last_modified: str | None = None
+    body_sha256: str | None = None
+    fetched_at: datetime | None = None
+    cooldown_until: datetime | None = None
+    void: bool = False  # facts were deleted since, by something else than the feed's own sweep (contracts §1)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one transaction of a collect job commits.
+
+    `complete` is True only on the last batch of a verified whole body: then facts of the source whose keys
+    did not appear in the run are swept (`sweep_keys` holds all keys of the body), and `state` is stored.
+    """
+
+    facts: Sequence[Fact]
+    rejects: Sequence[Reject] = ()
+    total_hint: int | None = None
+    complete: bool = False
+    sweep_keys: frozenset[str] | None = None
+    state: FetchState | None = None
+    message: str | None = None  # for people: "not modified", "cooldown until …"
+    fault: tuple[str, str] | None = (
+        None  # code and text: the body gave rows, and something is wrong with it all the same
+    )
+    tombstones: frozenset[str] = frozenset()  # facts with these keys are deleted, whether or not the batch sweeps
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Rows that one upsert really changed; unchanged rows are not written."""
+
+    inserted: int
+    updated: int
+    unchanged: int

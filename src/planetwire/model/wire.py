@@ -1,0 +1,8 @@
+"""What both ends of a connection of ours have to agree on: addresses and sizes of the contract."""
+
+from __future__ import annotations
+
+EVENTS_PATH = "/api/events"
+PUSH_PATH = "/api/internal/collector-patch"
+PUSH_MAX_BYTES = 2 * 1024 * 1024  # of one request, which may hold an array of patches
+PATCH_MAX_BYTES = 16 * 1024  # of one patch

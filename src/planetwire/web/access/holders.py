@@ -1,0 +1,56 @@
+"""Which token is whose: those of the settings, and the ones with names."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from planetwire.model import Role
+from planetwire.ports import Holder, TokenBook
+from planetwire.text.fingerprint import fingerprint
+
+ADMIN = "admin token"
+
+
+def same(one: str, other: str) -> bool:
+    """In constant time."""
+    return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))
+
+
+class NoTokens:
+    """No token has a name."""
+
+    def holders(self) -> Sequence[Holder]:
+        """See the port."""
+        return ()
+
+
+@dataclass(slots=True)
+class Holders:
+    """Tokens of the settings first: of two that are equal the greater role counts."""
+
+    admin_token: str
+    operator_token: str | None = None
+    viewer_token: str | None = None
+    named: TokenBook = field(default_factory=NoTokens)
+    _fixed: tuple[Holder, ...] = ()
+
+    def __post_init__(self) -> None:
+        tokens = (
+            (ADMIN, Role.ADMIN, self.admin_token),
+            ("operator token", Role.OPERATOR, self.operator_token),
+            ("viewer token", Role.VIEWER, self.viewer_token),
+        )
+        self._fixed = tuple(Holder(who, role, fingerprint(token)) for who, role, token in tokens if token)
+
+    def of_token(self, token: str) -> Holder | None:
+        """Whose it is."""
+        digest = fingerprint(token)
+        found = [known for known in self._fixed if hmac.compare_digest(known.digest, digest)]
+        found += [known for known in self.named.holders() if hmac.compare_digest(known.digest, digest)]
+        return found[0] if token and found else None
+
+    def of_name(self, who: str) -> Holder | None:
+        """Who is called so now."""
+        return next((known for known in (*self._fixed, *self.named.holders()) if known.who == who), None)

@@ -1,0 +1,1 @@
+"""Routes of the Earth page: layers, objects, jobs, sources."""

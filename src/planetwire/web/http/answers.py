@@ -1,0 +1,31 @@
+"""Problem documents in the description of the API: what a route may answer beside what it is for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from planetwire.model import Json
+from planetwire.web.http.problems import MEDIA_TYPE
+
+WHY = {
+    400: "What was sent cannot be accepted",
+    401: "No credentials, or wrong ones",
+    403: "Not allowed, or asked from another site",
+    404: "No such thing",
+    406: "Accept-Encoding refuses every coding there is",
+    409: "The present state forbids it",
+    413: "The body is larger than the route allows",
+    429: "Too many wrong credentials from this address",
+    503: "A store of ours does not answer; try again later",
+}
+
+
+def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """Problem documents that a route may give beside the common ones, for its `responses`."""
+    return {status: problem(status) for status in statuses}
+
+
+def problem(status: int) -> Json:
+    """One of them."""
+    content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {"description": WHY[status], "content": content}

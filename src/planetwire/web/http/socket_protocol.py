@@ -1,0 +1,41 @@
+"""uvicorn's WebSocket protocol, whose refusals say what every answer says."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Response
+from websockets.server import ServerProtocol
+
+from planetwire.web.http.security import ALWAYS, NOTHING
+
+CLOSED_KEY = "planetwire_closed"  # in the ASGI state of a WebSocket: its connection is gone
+
+
+class SafeHandshake(ServerProtocol):
+    """The side of the library that writes what comes before the upgrade."""
+
+    def send_response(self, response: Response) -> None:
+        """Also a refusal of the library's own."""
+        for name, value in (*ALWAYS, ("content-security-policy", NOTHING)):
+            if name not in response.headers:
+                response.headers[name] = value
+        super().send_response(response)
+
+
+class SocketProtocol(WebSocketsSansIOProtocol):
+    """For `uvicorn.Config(ws=…)`; never compresses."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        logger = logging.getLogger("uvicorn.error")
+        self.conn = SafeHandshake(max_size=self.config.ws_max_size, logger=logger)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Told to who counted the connection before the upgrade."""
+        super().connection_lost(exc)
+        closed = self.app_state.get(CLOSED_KEY)
+        if closed is not None:
+            closed()

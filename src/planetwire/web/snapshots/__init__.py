@@ -1,0 +1,1 @@
+"""Snapshots as bytes: built once, encoded once, kept and shared."""

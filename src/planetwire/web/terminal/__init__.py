@@ -1,0 +1,1 @@
+"""Routes of the Terminal page: cities and pushed observations."""

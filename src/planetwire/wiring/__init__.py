@@ -1,0 +1,1 @@
+"""Settings → backends → stages: the only room that names backends."""
