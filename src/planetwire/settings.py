@@ -274,6 +274,11 @@ class Settings(BaseSettings):
         return self.halves in ("all", "terminal")
 
     @property
+    def tokens_file(self) -> Path:
+        """Where tokens with names are kept."""
+        return self.data_dir / "tokens.json"
+
+    @property
     def observations_location(self) -> str:
         """The observation store's address. Raises SetupError when two settings differ."""
         file_url = f"sqlite:///{self.polyweather_db_path}" if self.polyweather_db_path else None

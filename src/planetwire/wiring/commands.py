@@ -71,7 +71,7 @@ def check_request(request: JobRequest) -> JobRequest:
 
 def token_book(settings: Settings) -> FileTokens:
     """The tokens that have names."""
-    return FileTokens(settings.data_dir / "tokens.json")
+    return FileTokens(settings.tokens_file)
 
 
 @asynccontextmanager

@@ -58,6 +58,7 @@ from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.wiring.facts import add_by_hand, derive_anew, deriving_facts
 from planetwire.wiring.observations import check_sharing
 from planetwire.wiring.outlets import add_outlet, check_changes_bus
+from planetwire.wiring.secrets import Secrets
 from planetwire.wiring.shared import job_log_of
 
 log = get_logger()
@@ -68,16 +69,6 @@ WORK_CONNECTIONS_MAX = 20  # jobs wait for feeds more than for the database
 BROADCASTS = "planet_earth_broadcasts"
 
 Loop: TypeAlias = Callable[[], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class Secrets:
-    """Tokens, the key that signs sessions, and the one that signs what goes to other services."""
-
-    admin_token: str
-    ingest_token: str
-    session_key: bytes
-    changes_bus: str = ""
 
 
 @dataclass(frozen=True, slots=True)
