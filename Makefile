@@ -115,8 +115,8 @@ lock: ## Write the Python lock files anew
 schema: $(VENV)/.installed ## Write what the migrations add up to, and list new ones
 	$(BIN)/python scripts/write_schema.py
 
-new-layer: ## Write the files of a layer: NAME=volcanoes SOURCE=usgs_volcanoes [KIND=volcano]
-	@$(PYTHON) scripts/new_layer.py "$(NAME)" "$(SOURCE)" $(if $(KIND),--kind "$(KIND)")
+new-layer: ## Write the files of a layer: NAME=volcanoes SOURCE=usgs_volcanoes
+	@$(PYTHON) scripts/new_layer.py "$(NAME)" "$(SOURCE)"
 
 clean: ## Remove what was built
 	rm -rf $(VENV) .venv-bench bench/peers/node_modules frontend/node_modules src/planetwire/web/static dist
