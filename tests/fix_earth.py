@@ -24,7 +24,7 @@ from planetwire.supervise import doctor
 from planetwire.web.http.server import server_config
 from planetwire.web.live import probe
 from planetwire.wiring import web as serving
-from planetwire.wiring.work import Secrets
+from planetwire.wiring.secrets import Secrets
 
 TOKEN, INGEST = "admin-token-of-the-tests", "ingest-token-of-the-tests"
 SECRETS = Secrets(TOKEN, INGEST, b"key")

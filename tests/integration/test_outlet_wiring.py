@@ -15,9 +15,9 @@ from planetwire.diagnosis.path import examine_database
 from planetwire.errors import SetupError
 from planetwire.runtime.ending import end_all
 from planetwire.settings import Settings, flat
-from planetwire.supervise.roles import secrets_of
+from planetwire.supervise.own_secrets import secrets_of
 from planetwire.wiring import web as serving
-from planetwire.wiring.work import Secrets
+from planetwire.wiring.secrets import Secrets
 from webhook_receiver import SECRET, Receiver, signed
 
 FACT = "insert into collected_data (source, external_key, kind) values ('usgs_quakes', $1, 'earthquake')"

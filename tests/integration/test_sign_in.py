@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from planetwire.cli import app as command
 from planetwire.settings import Settings
 from planetwire.wiring import web as serving
-from planetwire.wiring.work import Secrets
+from planetwire.wiring.secrets import Secrets
 
 ADMIN, OPERATOR, VIEWER, INGEST = ("word-of-" + role + "-" * 20 for role in ("admin", "operator", "viewer", "ingest"))
 HERE = "http://here"

@@ -28,7 +28,7 @@ from planetwire.runtime.clock import SystemClock
 from planetwire.settings import FeedSettings, Settings
 from planetwire.web.http.server import server_config
 from planetwire.wiring import web as serving
-from planetwire.wiring.work import Secrets
+from planetwire.wiring.secrets import Secrets
 
 SECRETS = Secrets("admin-token", "ingest-token", b"k" * 32)
 CLOCK = SystemClock()

@@ -10,7 +10,8 @@ import pytest
 from planetwire.errors import SetupError
 from planetwire.settings import Settings, load_settings
 from planetwire.supervise.datadir import DataDir
-from planetwire.supervise.roles import effective, secrets_of
+from planetwire.supervise.own_secrets import secrets_of
+from planetwire.supervise.roles import effective
 
 
 @pytest.mark.parametrize("kept", ["observations.db", "postgres"])

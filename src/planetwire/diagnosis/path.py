@@ -29,7 +29,7 @@ from planetwire.outbox.upkeep.canary_postgres import Canary, release_canary, wat
 from planetwire.outbox.upkeep.desk_postgres import OutboxDesk
 from planetwire.outbox.upkeep.diagnosis_postgres import examine
 from planetwire.outbox.upkeep.server_postgres import examine_server
-from planetwire.outbox.upkeep.triggers_postgres import install_hooks, repair_triggers
+from planetwire.outbox.upkeep.triggers_postgres import repair_triggers
 from planetwire.relay.outlet_postgres import examine_outlets
 from planetwire.runtime.clock import SystemClock
 from planetwire.stream.log_postgres import PostgresEventLog
@@ -209,15 +209,6 @@ async def repair(dsn: str, by: Actor) -> int:
             made = await repair_triggers(connection, watched_tables())
             await note_in(connection, Act(by, "schema.repaired", details={"triggers": made}))
         return made
-    finally:
-        await connection.close()
-
-
-async def follow_tables(dsn: str) -> bool:
-    """As a superuser: let partitions that come and go be followed. Raises BackendError."""
-    connection = await connect(dsn, application="migrate")
-    try:
-        return await install_hooks(connection)
     finally:
         await connection.close()
 

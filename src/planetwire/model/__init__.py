@@ -7,13 +7,13 @@ from planetwire.model.common import Json
 from planetwire.model.derived import Derivation, Derived, Deriver, PlaceAsked
 from planetwire.model.facts import Batch, Fact, FetchState, Parsed, Reject, SourceDefaults, Written
 from planetwire.model.jobs import (
-    WRITE_TASKS,
     ClaimedJob,
     DueSource,
     Job,
     JobLine,
     JobRequest,
     JobStatus,
+    Lane,
     Lease,
     NextRun,
     TaskType,
@@ -34,7 +34,6 @@ from planetwire.model.tables import Column, OwnedTable
 
 __all__ = [
     "EPOCH_PATTERN",
-    "WRITE_TASKS",
     "Action",
     "Actor",
     "Appended",
@@ -56,6 +55,7 @@ __all__ = [
     "JobRequest",
     "JobStatus",
     "Json",
+    "Lane",
     "LayerAdapter",
     "LayerEvent",
     "Lease",

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planetwire.database.postgres import connect, connected
-from planetwire.diagnosis.path import follow_tables
 from planetwire.errors import PlanetwireError, SetupError
 from planetwire.facts.sqlite import backup_sqlite
 from planetwire.log import get_logger
@@ -31,7 +30,7 @@ from planetwire.outbox.upkeep.backup_postgres import begin_new_life, is_empty
 from planetwire.runtime.failpoint import arm, failpoint
 from planetwire.settings import PREFIX, Settings
 from planetwire.supervise.backup_manifest import inventory, read_manifest, write_manifest
-from planetwire.supervise.databases import database_while, embedded_while, has_database, saved_file
+from planetwire.supervise.databases import database_while, embedded_while, follow_tables, has_database, saved_file
 from planetwire.supervise.datadir import DataDir, write_private
 from planetwire.supervise.embedded_postgres import SUPERUSER, dsn_of, find_binaries
 from planetwire.supervise.installation import migrate

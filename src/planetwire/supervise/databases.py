@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from planetwire.database.postgres import connected
 from planetwire.errors import SetupError
+from planetwire.outbox.upkeep.triggers_postgres import install_hooks
 from planetwire.settings import Settings
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
@@ -36,6 +38,12 @@ def embedded_while(settings: Settings) -> Iterator[EmbeddedPostgres]:
         yield postgres
     finally:
         postgres.stop()
+
+
+async def follow_tables(dsn: str) -> bool:
+    """As a superuser: let partitions that come and go be followed. Raises BackendError."""
+    async with connected(dsn, application="migrate") as connection:
+        return await install_hooks(connection)
 
 
 def has_database(settings: Settings) -> bool:

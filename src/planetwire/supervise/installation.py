@@ -15,14 +15,14 @@ from socket import socket
 from ssl import SSLContext
 
 from planetwire.database.postgres import connected
-from planetwire.diagnosis.path import follow_tables
 from planetwire.errors import SetupError
 from planetwire.log import get_logger
 from planetwire.migrating.migrate import migrate_postgres
 from planetwire.settings import PREFIX, MigrationSettings, Settings
+from planetwire.supervise.databases import follow_tables
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import SUPERUSER, EmbeddedPostgres, dsn_of
-from planetwire.supervise.roles import secrets_of
+from planetwire.supervise.own_secrets import secrets_of
 from planetwire.supervise.supervisor import Child, Supervisor, listening_socket
 from planetwire.tls import own_trust, scheme_of, server_context
 from planetwire.wiring.observations import check_free, check_sharing

@@ -22,13 +22,13 @@ from planetwire.log import get_logger
 from planetwire.runtime.ending import AGAIN_S, end_all
 from planetwire.runtime.failpoint import arm
 from planetwire.runtime.settle import settle
-from planetwire.settings import Settings, plain
+from planetwire.settings import Settings
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
+from planetwire.supervise.own_secrets import secrets_of
 from planetwire.tls import own_trust, scheme_of
 from planetwire.wiring import work as wiring
-from planetwire.wiring.commands import token_book
-from planetwire.wiring.work import Loop, Secrets
+from planetwire.wiring.work import Loop
 
 log = get_logger()
 
@@ -82,35 +82,6 @@ def effective(settings: Settings) -> Settings:
         if getattr(settings, name) is None and kept is not None:
             update[name] = SecretStr(kept)
     return settings.model_copy(update=update)
-
-
-def secrets_of(settings: Settings) -> Secrets:
-    """Tokens from the settings, else from the data dir, made at the first start."""
-    data = DataDir(settings.data_dir)
-    data.prepare()
-    secrets = Secrets(
-        admin_token=plain(settings.admin_token) or data.secret("admin.token"),
-        ingest_token=plain(settings.ingest_token) or data.secret("ingest.token"),
-        session_key=data.secret("session.key").encode(),
-        changes_bus=plain(settings.changes_bus_secret) or data.secret("changes.bus.secret"),
-    )
-    _check_different(settings, secrets)
-    token_book(settings).records()
-    return secrets
-
-
-def _check_different(settings: Settings, secrets: Secrets) -> None:
-    """Raises SetupError for two roles of one token: who was given the lesser one would have the greater."""
-    tokens = {
-        "ADMIN_TOKEN": secrets.admin_token,
-        "OPERATOR_TOKEN": plain(settings.operator_token),
-        "VIEWER_TOKEN": plain(settings.viewer_token),
-        "INGEST_TOKEN": secrets.ingest_token,
-    }
-    seen: dict[str, str] = {}
-    for name, token in tokens.items():
-        if token is not None and seen.setdefault(token, name) != name:
-            raise SetupError(f"PLANETWIRE_{seen[token]} and PLANETWIRE_{name} are the same; give each role its own")
 
 
 def run_work(settings: Settings, *, feeds: bool) -> None:

@@ -16,12 +16,13 @@ from planetwire.runtime.failpoint import arm
 from planetwire.runtime.settle import settle
 from planetwire.settings import Settings
 from planetwire.supervise.datadir import DataDir
-from planetwire.supervise.roles import database_of, end_in_any_case, running_loops, secrets_of, url_of
+from planetwire.supervise.own_secrets import secrets_of
+from planetwire.supervise.roles import database_of, end_in_any_case, running_loops, url_of
 from planetwire.supervise.supervisor import listening_socket
 from planetwire.tls import server_context
 from planetwire.web.http.server import server_config
 from planetwire.wiring import web as serving
-from planetwire.wiring.work import Secrets
+from planetwire.wiring.secrets import Secrets
 
 log = get_logger()
 

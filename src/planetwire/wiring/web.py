@@ -67,8 +67,9 @@ from planetwire.wiring.facts import deriving_facts
 from planetwire.wiring.keeping import add_keeper
 from planetwire.wiring.observations import open_observations
 from planetwire.wiring.outlets import add_outlet
+from planetwire.wiring.secrets import Secrets
 from planetwire.wiring.shared import Shared, defaults_of, job_log_of, open_shared
-from planetwire.wiring.work import BROADCASTS, CHANGES, TASKS, Parts, Secrets, check_supported, pool_of, relay_of, soon
+from planetwire.wiring.work import BROADCASTS, CHANGES, TASKS, Parts, check_supported, pool_of, relay_of, soon
 
 log = get_logger()
 
