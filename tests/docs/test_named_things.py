@@ -12,9 +12,9 @@ import pytest
 import typer
 
 from planetwire.cli import app
+from planetwire.datasets.registry import layers
+from planetwire.diagnosis.path import watched_tables
 from planetwire.errors import SetupError
-from planetwire.layers.registry import LAYERS
-from planetwire.outbox.tables import WATCHED
 from planetwire.settings import check_environment, variable_names
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -190,7 +190,7 @@ def test_the_contracts_name_tables_that_exist_and_every_derived_one() -> None:
     named = {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
     assert len(named) >= 15 and named <= tables()
     derived = re.search(r"^\| derived \| (.*?)\. ", section(1), re.MULTILINE)
-    assert derived and set(re.findall(r"`(\w+)`", derived[1])) == {table.name for table in WATCHED} - {"collected_data"}
+    assert derived and set(re.findall(r"`(\w+)`", derived[1])) == set(watched_tables()) - {"collected_data"}
 
 
 def test_the_contracts_name_every_layer_with_its_sources() -> None:
@@ -198,8 +198,8 @@ def test_the_contracts_name_every_layer_with_its_sources() -> None:
     assert line
     bare = re.sub(r" \([^)]*\)", "", line[1])  # without aliases and remarks
     told = {ids[0]: set(ids[1:]) for ids in (re.findall(r"`(\w+)`", part) for part in bare.split(" · "))}
-    assert told.keys() == {layer.id for layer in LAYERS}
-    for layer in LAYERS:
+    assert told.keys() == {layer.id for layer in layers()}
+    for layer in layers():
         sources = {source for table, source in layer.feeds if table == "collected_data"}
         assert told[layer.id] - {"earth_interactables"} == sources, layer.id
 

@@ -13,6 +13,7 @@ import pytest
 
 from ledger_tools import fact, queue_on, row_of, status_of, until, wish
 from planetwire.database.postgres import Pool
+from planetwire.datasets.registry import layer_registry
 from planetwire.errors import FeedError, NotFound
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
