@@ -22,6 +22,7 @@ import uvloop
 from planetwire import cities
 from planetwire.collect.push.accept import Ingest
 from planetwire.collect.push.ingest import normalise
+from planetwire.datasets.registry import observed_sources
 from planetwire.facts.sqlite.observations_sqlite import SqliteObservationStore
 from planetwire.log import configure_logging
 from planetwire.model import ObservationPatch
@@ -40,6 +41,8 @@ from planetwire.web.live.sse import SseEndpoint
 from planetwire.web.live.sse_protocol import make_protocol
 from planetwire.web.stores.limits_memory import MemoryLimits
 from planetwire.web.terminal import ingest
+
+SOURCES = observed_sources()
 
 INGEST_TOKEN = "bench-ingest"
 DONE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
@@ -80,7 +83,7 @@ class SourcePort(asyncio.Protocol):
         like = self._like.get(city)
         if like is None:
             raw = {"city": city, "source": "bench", "changes": {"temp": 21.5, "station_label": label, "obs_time": time}}
-            like = self._like[city] = normalise(raw, now)
+            like = self._like[city] = normalise(SOURCES, raw, now)
         payload = {**like.payload, "station_label": label, "observed_at_utc": time}
         return ObservationPatch(
             like.city, like.source, datetime.fromisoformat(time), int(now.timestamp() * 1000), payload, like.points
@@ -108,7 +111,7 @@ async def serve(port: int, publish_port: int, folder: Path, stall_s: float) -> N
     guard = Guard("bench-admin", INGEST_TOKEN, b"k" * 32, limits=many)
     limits = ConnectionLimits(total=settings.max_connections, per_address=settings.max_per_address)
     endpoint = SseEndpoint(hub, resolve_city=city_key, guard=guard, limits=limits, clock=clock, settings=settings)
-    pushed = ingest.IngestEndpoint(Ingest(store, clock).accept, guard)
+    pushed = ingest.IngestEndpoint(Ingest(store, clock, SOURCES).accept, guard)
     app = web_app.create([ingest.router(pushed)], "bench")
     config = server_config(app, make_protocol(endpoint, pushed))
     config.backlog = 4096

@@ -27,10 +27,13 @@ from _running import line, milliseconds
 
 from planetwire.cities import CITIES
 from planetwire.collect.push.ingest import normalise
+from planetwire.datasets.registry import observed_sources
 from planetwire.facts.sqlite.observations_sqlite import SqliteObservationStore
 from planetwire.model import ObservationPatch
 from planetwire.runtime.clock import SystemClock, utc_text
 from planetwire.runtime.settle import settle
+
+SOURCES = observed_sources()
 
 PRODUCERS = (8, 64)
 EVENTS = 1_000 if SMALL else 6_000
@@ -139,7 +142,7 @@ def patches(now: datetime) -> list[ObservationPatch]:
     for number in range(EVENTS):
         at = utc_text(now - timedelta(milliseconds=100 * (EVENTS - number)))
         changes = {"temp": 20 + number % 100 / 10, "obs_time": at}
-        made.append(normalise({"city": CITIES[number % 50].key, "source": "bench", "changes": changes}, now))
+        made.append(normalise(SOURCES, {"city": CITIES[number % 50].key, "source": "bench", "changes": changes}, now))
     return made
 
 

@@ -38,8 +38,11 @@ from fix_browser import FLAGS
 from fix_installation import Installation
 from planetwire.cities import CITIES
 from planetwire.collect.push.ingest import normalise
+from planetwire.datasets.registry import observed_sources
 from planetwire.facts.sqlite.observations_sqlite import SqliteObservationStore
 from planetwire.runtime.clock import ManualClock, SystemClock, utc_text
+
+SOURCES = observed_sources()
 
 READERS, MAP_CLIENTS = 500, 50
 PREFILLED_MIN = 6 * 60
@@ -89,7 +92,7 @@ async def prefill(path: Path) -> int:
     await store.start()
     for minute in range(PREFILLED_MIN - 2):
         now, at = clock.now(), utc_text(clock.now().replace(microsecond=0))
-        await store.append([normalise(reading(city.key, at, minute), now) for city in CITIES[:PUSHED]])
+        await store.append([normalise(SOURCES, reading(city.key, at, minute), now) for city in CITIES[:PUSHED]])
         clock.advance(60)
     await store.aclose()
     with contextlib.closing(sqlite3.connect(path)) as connection:

@@ -15,6 +15,7 @@ import pytest_asyncio
 
 from planetwire.collect.push.ingest import normalise
 from planetwire.database.postgres import open_pool
+from planetwire.datasets.registry import observed_sources
 from planetwire.facts.observations.observations_postgres import PostgresObservationStore
 from planetwire.facts.sqlite.observations_sqlite import SqliteObservationStore
 from planetwire.model import Appended, LogEvent, ObservationPatch
@@ -22,6 +23,8 @@ from planetwire.runtime.clock import ManualClock, utc_text
 from planetwire.stream.log_observations_postgres import PostgresObservationLog
 from planetwire.stream.log_sqlite import SqliteEventLog
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
+
+SOURCES = observed_sources()
 
 START = datetime(2026, 5, 26, 10, 0, tzinfo=UTC)
 BACKENDS = ("sqlite", "postgres")
@@ -76,7 +79,7 @@ class Observations:
 def patch(clock: ManualClock, city: str, temp: float, *, source: str = "metar", **inner: object) -> ObservationPatch:
     """A normalised patch."""
     inner.setdefault("obs_time", utc_text(clock.now()))
-    return normalise({"city": city, "source": source, "changes": {"temp": temp, **inner}}, clock.now())
+    return normalise(SOURCES, {"city": city, "source": source, "changes": {"temp": temp, **inner}}, clock.now())
 
 
 async def open_observations(path: Path, clock: ManualClock, **settings: float) -> Observations:

@@ -104,7 +104,7 @@ class LawWorld:
     async def _serve(self) -> None:
         app = FastAPI()
         problems.install(app)
-        app.include_router(terminal.router(self._store, self._log, self._clock, the_guard()))
+        app.include_router(terminal.router(self._store, self._log, self._clock, SOURCES, the_guard()))
         http = make_protocol(self._endpoint, sndbuf_bytes=BUFFER)
         config = uvicorn.Config(app, http=http, lifespan="off", log_config=None, access_log=False)
         config.load()
@@ -171,7 +171,7 @@ class LawWorld:
     async def _append(self, count: int) -> None:
         self._clock.advance(self._dice.choice([0, 0, 0.2, 30, 90]))
         now = self._clock.now()
-        await self._store.append([normalise(self._raw(), now) for _ in range(count)])
+        await self._store.append([normalise(SOURCES, self._raw(), now) for _ in range(count)])
 
     def _raw(self) -> dict[str, Any]:
         dice, source = self._dice, self._dice.choices(SOURCES, [3, 6, 2, 1])[0]
@@ -225,7 +225,7 @@ class LawWorld:
         for city in NAMES:
             late = self._dice.choice([None, utc_text(now - timedelta(hours=1))])
             changes = {"temp": 41.5, "source": "metar", "obs_time": late}
-            await self._store.append([normalise({"city": city, "changes": changes}, now)])
+            await self._store.append([normalise(SOURCES, {"city": city, "changes": changes}, now)])
         for client in clients:
             client.settling.set()
         self._pulse()

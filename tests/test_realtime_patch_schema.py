@@ -9,7 +9,10 @@ import pytest
 from planetwire.cities import BY_KEY
 from planetwire.collect.formats.obs_time import parse_obs_time
 from planetwire.collect.push.ingest import normalise
+from planetwire.datasets.registry import observed_sources
 from planetwire.errors import InputError
+
+SOURCES = observed_sources()
 
 NOW = datetime(2026, 5, 26, 10, 3, 4, 500_000, tzinfo=UTC)
 RUNWAY = {"runway": "17L/35R", "temp": 31.2, "tdz_temp": 31.0, "mid_temp": 31.5, "end_temp": 30.9}
@@ -20,12 +23,12 @@ def changes(**values: object) -> dict[str, object]:
 
 
 def payload_of(raw: object, now: datetime = NOW) -> dict[str, object]:
-    return normalise(raw, now).payload
+    return normalise(SOURCES, raw, now).payload
 
 
 def code_of(raw: object) -> str:
     with pytest.raises(InputError) as caught:
-        normalise(raw, NOW)
+        normalise(SOURCES, raw, NOW)
     return caught.value.code
 
 
@@ -41,7 +44,7 @@ def test_old_city_patch_becomes_v1() -> None:
         "ts": 1,
         "changes": {"temp": 31.25, "obs_time": "2026-05-26T10:02:00Z", "source": "AMSC_AWOS", "icao": "zspd"},
     }
-    patch = normalise(raw, NOW)
+    patch = normalise(SOURCES, raw, NOW)
     assert patch.city == "shanghai"
     assert patch.source == "amsc_awos"
     assert patch.obs_time == datetime(2026, 5, 26, 10, 2, tzinfo=UTC)
@@ -82,7 +85,7 @@ def test_v1_is_read_from_payload() -> None:
         "obs_time": "2026-05-26T10:00:00Z",
         "payload": {"temp": 28.4, "max_so_far": 30.1, "station_code": "HKO", "station_label": "Observatory"},
     }
-    patch = normalise(raw, NOW)
+    patch = normalise(SOURCES, raw, NOW)
     assert (patch.city, patch.source) == ("hong kong", "hko")
     assert patch.payload["series_key"] == "settlement"
     assert patch.payload["max_so_far"] == 30.1
@@ -108,7 +111,7 @@ def test_fahrenheit_is_stored_as_celsius(unit: str) -> None:
 def test_a_city_under_any_name_is_the_same_city() -> None:
     """S159."""
     for name in ("Hong Kong", "hong_kong", "HONG-KONG", "hong%20kong", "hk", "VHHH"):
-        assert normalise({"city": name, "changes": {"temp": 1}}, NOW).city == "hong kong"
+        assert normalise(SOURCES, {"city": name, "changes": {"temp": 1}}, NOW).city == "hong kong"
 
 
 # --- runway points
@@ -116,7 +119,7 @@ def test_a_city_under_any_name_is_the_same_city() -> None:
 
 def test_runway_points_are_kept() -> None:
     """S144, S145, S177, S196, S226."""
-    patch = normalise(changes(temp=31.2, runway_points=[RUNWAY]), NOW)
+    patch = normalise(SOURCES, changes(temp=31.2, runway_points=[RUNWAY]), NOW)
     assert patch.payload["runway_points"] == [{**RUNWAY, "is_settlement": True}]
     assert patch.points == (("runway", 31.2), ("runway:17L/35R", 31.2))
 
@@ -174,7 +177,7 @@ def test_zero_and_cold_are_temperatures(temp: object, kept: float) -> None:
 
 def test_a_runway_point_alone_is_enough() -> None:
     """S189."""
-    patch = normalise(changes(runway_points=[{"runway": "34/16", "end_temp": 12.5}]), NOW)
+    patch = normalise(SOURCES, changes(runway_points=[{"runway": "34/16", "end_temp": 12.5}]), NOW)
     assert patch.payload["temp"] is None
     assert patch.points == (("runway:34/16", 12.5),)
 
@@ -307,13 +310,13 @@ def test_an_observation_time_out_of_range_is_rejected(raw: object) -> None:
 def test_the_bounds_of_the_observation_time_are_inside() -> None:
     """S159."""
     for at in (NOW - timedelta(hours=48), NOW + timedelta(minutes=5)):
-        assert normalise(changes(temp=1, obs_time=at.isoformat()), NOW).obs_time == at
+        assert normalise(SOURCES, changes(temp=1, obs_time=at.isoformat()), NOW).obs_time == at
 
 
 @pytest.mark.parametrize("absent", [{}, {"obs_time": None}, {"obs_time": ""}])
 def test_without_an_observation_time_there_is_none(absent: dict[str, object]) -> None:
     """S135, S136: nothing is invented; `ts` says when it came."""
-    patch = normalise(changes(temp=1, **absent), NOW)
+    patch = normalise(SOURCES, changes(temp=1, **absent), NOW)
     assert patch.obs_time is None
     assert patch.payload["observed_at_utc"] is None
     assert patch.payload["latency_sec"] is None
@@ -362,7 +365,7 @@ def test_the_high_is_never_below_the_reading_and_only_of_its_day() -> None:
 )
 def test_every_source_has_its_own_series(city: str, source: str, series: str) -> None:
     """S142: three sources of one city do not zigzag in one curve."""
-    patch = normalise({"city": city, "source": source, "changes": {"temp": 1}}, NOW)
+    patch = normalise(SOURCES, {"city": city, "source": source, "changes": {"temp": 1}}, NOW)
     assert patch.payload["series_key"] == series
     assert patch.source == (source or "weather")
 

@@ -20,6 +20,7 @@ from fix_observations import Observations
 from live_streams import SseClient, the_guard
 from planetwire import cities
 from planetwire.collect.push.accept import Ingest
+from planetwire.datasets.registry import observed_sources
 from planetwire.runtime.clock import SystemClock
 from planetwire.settings import StreamSettings
 from planetwire.stream.hub import Hub
@@ -30,6 +31,8 @@ from planetwire.web.live.frames import sse_encoder
 from planetwire.web.live.sse import SseEndpoint
 from planetwire.web.live.sse_protocol import make_protocol
 from planetwire.web.terminal import ingest
+
+SOURCES = observed_sources()
 
 WINDOW = timedelta(hours=6)
 
@@ -84,7 +87,9 @@ async def serving(observations: Observations) -> AsyncIterator[Served]:
     problems.install(app)
     app.include_router(sse_route.router(endpoint))
     app.include_router(
-        ingest.router(ingest.IngestEndpoint(Ingest(observations.store, observations.clock).accept, the_guard()))
+        ingest.router(
+            ingest.IngestEndpoint(Ingest(observations.store, observations.clock, SOURCES).accept, the_guard())
+        )
     )
     config = uvicorn.Config(app, http=make_protocol(endpoint), lifespan="off", log_config=None, access_log=False)
     server = uvicorn.Server(config)

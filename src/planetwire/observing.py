@@ -69,58 +69,71 @@ class SourceProfile:
 METAR_CADENCE_S = 1_800  # of an airport that reports twice an hour
 DEFAULT_LIMITS = "default"  # key of the limits of every source that is not named
 
-_ROUTINE = SourceProfile(600, 600, 900, 600, 2700)
-_QUARTER_HOUR = SourceProfile(900, 900, 900, 900, 3600)
-_MINUTE = SourceProfile(60, 60, 180, 180, 900)
-
-_PROFILES = {
-    "amos": _MINUTE,
-    "runway_obs": _MINUTE,
-    "amsc_awos": SourceProfile(60, 180, 180, 180, 900),
-    "cowin_obs": _MINUTE,
-    "singapore_mss": SourceProfile(60, 600, 900, 600, 2700),
-    "madis_hfmetar": SourceProfile(300, 900, 600, 900, 3600),
-    "mgm": SourceProfile(300, 900, 900, 900, 3600),
-    "ncm": SourceProfile(600, 900, 900, 900, 3600),
-    "aeroweb": _QUARTER_HOUR,
-}
-
-_METAR_SOURCES = frozenset({"metar", "awc_metar"})
-_STATION_PACED = _METAR_SOURCES | {"noaa"}  # report as often as the city's airport does
-_RUNWAY_SOURCES = frozenset({"amos", "amsc_awos", "runway_obs"})
-_REFERENCE_SOURCES = frozenset({"cowin_obs"})
+ROUTINE = SourceProfile(600, 600, 900, 600, 2700)
+QUARTER_HOUR = SourceProfile(900, 900, 900, 900, 3600)
+MINUTE = SourceProfile(60, 60, 180, 180, 900)
 
 
-def profile(source: str, metar_cadence_s: int = METAR_CADENCE_S) -> SourceProfile:
-    """The source's profile in a city whose airport reports that often; a ten-minute station's when it is not known."""
-    if source in _STATION_PACED:
-        return SourceProfile(metar_cadence_s, metar_cadence_s, 600, 900, 2 * metar_cadence_s + 900)
-    return _PROFILES.get(source, _ROUTINE)
+@dataclass(frozen=True, slots=True)
+class ObservedSource:
+    """What is known of one source. `profile` None: it reports as often as the city's airport does."""
+
+    name: str
+    series: Series = Series.AIRPORT_PRIMARY
+    profile: SourceProfile | None = ROUTINE
 
 
-def freshness_limits(metar_cadence_s: int = METAR_CADENCE_S) -> dict[str, dict[str, int]]:
-    """By source, up to which age in seconds a reading is fresh, awaited, or late; older ones are stale.
+# Senders that push to us: they belong to no feed of ours, so there is no declaration that could say it of them.
+PUSHED = (
+    ObservedSource("amos", Series.RUNWAY, MINUTE),
+    ObservedSource("amsc_awos", Series.RUNWAY, SourceProfile(60, 180, 180, 180, 900)),
+    ObservedSource("cowin_obs", Series.REFERENCE, MINUTE),
+    ObservedSource("singapore_mss", profile=SourceProfile(60, 600, 900, 600, 2700)),
+    ObservedSource("madis_hfmetar", profile=SourceProfile(300, 900, 600, 900, 3600)),
+    ObservedSource("mgm", profile=SourceProfile(300, 900, 900, 900, 3600)),
+    ObservedSource("ncm", profile=SourceProfile(600, 900, 900, 900, 3600)),
+    ObservedSource("aeroweb", profile=QUARTER_HOUR),
+    ObservedSource("metar", Series.METAR, None),
+    ObservedSource("noaa", profile=None),
+)
 
-    The page counts ages on between two snapshots, by these limits and no own.
-    """
-    profiles = {name: profile(name, metar_cadence_s) for name in sorted({*_PROFILES, *_STATION_PACED})}
-    profiles[DEFAULT_LIMITS] = _ROUTINE
-    return {
-        name: {"fresh_s": one.fresh_s, "wait_s": max(one.fresh_s, one.native_s + one.grace_s), "stale_s": one.stale_s}
-        for name, one in profiles.items()
-    }
 
+class Sources:
+    """Those that are known: what others push, and what feeds declare of themselves. Any other counts as routine."""
 
-def default_series(source: str, settlement_source: str) -> Series:
-    """The series of a reading that names none, in a city settled by `settlement_source`.
+    def __init__(self, declared: Iterable[ObservedSource] = ()) -> None:
+        self._known = {one.name: one for one in (*PUSHED, *declared)}
 
-    METAR sources → `metar`; the city's settlement source, or one called `settlement` → `settlement`; runway
-    sensors → `runway`; sensors beside the airport → `reference`; anything else → `airport_primary`.
-    """
-    if source in _METAR_SOURCES:
-        return Series.METAR
-    if source in ("settlement", settlement_source):
-        return Series.SETTLEMENT
-    if source in _RUNWAY_SOURCES:
-        return Series.RUNWAY
-    return Series.REFERENCE if source in _REFERENCE_SOURCES else Series.AIRPORT_PRIMARY
+    def profile(self, source: str, metar_cadence_s: int = METAR_CADENCE_S) -> SourceProfile:
+        """The source's profile in a city whose airport reports that often; a ten-minute station's if not known."""
+        known = self._known.get(source)
+        if known is not None and known.profile is None:
+            return SourceProfile(metar_cadence_s, metar_cadence_s, 600, 900, 2 * metar_cadence_s + 900)
+        return ROUTINE if known is None or known.profile is None else known.profile
+
+    def freshness_limits(self, metar_cadence_s: int = METAR_CADENCE_S) -> dict[str, dict[str, int]]:
+        """By source, up to which age in seconds a reading is fresh, awaited, or late; older ones are stale.
+
+        The page counts ages on between two snapshots, by these limits and no own.
+        """
+        profiles = {name: self.profile(name, metar_cadence_s) for name in sorted(self._known)}
+        profiles[DEFAULT_LIMITS] = ROUTINE
+        return {
+            name: {
+                "fresh_s": one.fresh_s,
+                "wait_s": max(one.fresh_s, one.native_s + one.grace_s),
+                "stale_s": one.stale_s,
+            }
+            for name, one in profiles.items()
+        }
+
+    def default_series(self, source: str, settlement_source: str) -> Series:
+        """The series of a reading that names none, in a city settled by `settlement_source`.
+
+        METAR sources → `metar`; the city's settlement source, or one called `settlement` → `settlement`; runway
+        sensors → `runway`; sensors beside the airport → `reference`; anything else → `airport_primary`.
+        """
+        known = self._known.get(source, ObservedSource(source))
+        if known.series is Series.METAR:
+            return Series.METAR
+        return Series.SETTLEMENT if source in ("settlement", settlement_source) else known.series

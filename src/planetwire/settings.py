@@ -45,7 +45,7 @@ class FeedSettings(Section):
     """One feed. Everything unset falls back to what the feed itself declares."""
 
     url: str | None = Field(
-        None, description="Where to fetch from, instead of the provider's own address; `runway_obs` has no other."
+        None, description="Where to fetch from, instead of the provider's own address; a feed without one needs it."
     )
     interval_s: float | None = Field(None, gt=0, description="Seconds between two scheduled runs.")
     floor_s: float | None = Field(None, ge=0, description="Least seconds between two requests; the provider's rule.")

@@ -14,8 +14,11 @@ from jsonschema import Draft202012Validator
 from long_form import examples
 from planetwire.cities import CITIES
 from planetwire.collect.push.ingest import normalise
+from planetwire.datasets.registry import observed_sources
 from planetwire.facts.observations.wire import wire_body
 from planetwire.model import Json
+
+SOURCES = observed_sources()
 
 SPEC = Path(__file__).resolve().parents[2] / "spec"
 SCHEMA = json.loads((SPEC / "events/city_observation_patch.v1.schema.json").read_text(encoding="utf-8"))
@@ -26,7 +29,7 @@ EPOCH = "k3v9x0m2p7qa"
 
 
 def event_of(raw: object, accepted_at: datetime, revision: int, prev_revision: int, *, is_latest: bool) -> Json:
-    body = wire_body(normalise(raw, accepted_at), revision, prev_revision, EPOCH, is_latest=is_latest)
+    body = wire_body(normalise(SOURCES, raw, accepted_at), revision, prev_revision, EPOCH, is_latest=is_latest)
     return dict(json.loads(body))
 
 

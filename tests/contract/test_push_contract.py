@@ -18,11 +18,14 @@ from fastapi import FastAPI, Request, Response
 from fix_observations import Observations
 from live_streams import CARRIERS, WAIT_S, eventually, the_guard
 from planetwire.collect.push.accept import Ingest
+from planetwire.datasets.registry import observed_sources
 from planetwire.model import Json
 from planetwire.model.wire import PUSH_PATH as PATH
 from planetwire.web.http import problems
 from planetwire.web.live.sse_protocol import make_protocol
 from planetwire.web.terminal import ingest
+
+SOURCES = observed_sources()
 
 TOKEN = {"authorization": "Bearer ingest-token"}
 Accept = Callable[[Sequence[object]], Awaitable[Sequence[Json]]]
@@ -95,7 +98,7 @@ def carrier(request: pytest.FixtureRequest) -> str:
 
 @pytest_asyncio.fixture
 async def pushing(carrier: str, observations: Observations) -> AsyncIterator[Pushing]:
-    async with serving(carrier, Ingest(observations.store, observations.clock).accept) as opened:
+    async with serving(carrier, Ingest(observations.store, observations.clock, SOURCES).accept) as opened:
         yield opened
 
 

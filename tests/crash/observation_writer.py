@@ -10,11 +10,14 @@ from typing import Any
 
 from planetwire.collect.push.ingest import normalise
 from planetwire.database.postgres import open_pool
+from planetwire.datasets.registry import observed_sources
 from planetwire.facts.observations.observations_postgres import PostgresObservationStore
 from planetwire.facts.sqlite.observations_sqlite import SqliteObservationStore
 from planetwire.log import configure_logging
 from planetwire.runtime.clock import SystemClock
 from planetwire.runtime.failpoint import arm
+
+SOURCES = observed_sources()
 
 CITIES = ("seoul", "taipei", "london", "paris")
 
@@ -37,7 +40,7 @@ async def main(place: str) -> None:
                 "source": f"p{os.getpid()}_{number}_{turn}",
                 "changes": {"temp": number + turn % 50},
             }
-            appended = (await store.append([normalise(raw, clock.now())]))[0]
+            appended = (await store.append([normalise(SOURCES, raw, clock.now())]))[0]
             print(appended.revision, flush=True)
 
     await asyncio.gather(*(sender(number) for number in range(8)))

@@ -176,7 +176,7 @@ async def test_every_card_and_search_answers(earth: Earth) -> None:
 
 async def test_the_stations_of_the_globe_go_on_beside_it(pg_pool: Pool) -> None:
     await type_in(pg_pool)
-    stations = PostgresStations(pg_pool, PostgresFactStore(pg_pool))
+    stations = PostgresStations(pg_pool, PostgresFactStore(pg_pool), "city_observation")
     ages = await stations.ages()
     assert "nan" in ages and "early" not in ages and all(ago_s >= 0 for ago_s in ages.values())
     await pg_pool.execute("update collected_data set observed_at = now() where external_key = 'freshness'")

@@ -14,10 +14,13 @@ from fastapi import FastAPI
 
 from fix_observations import Observations
 from planetwire.collect.push.accept import Ingest
+from planetwire.datasets.registry import observed_sources
 from planetwire.web.access.auth import Guard
 from planetwire.web.http import problems
 from planetwire.web.terminal import cities as terminal
 from planetwire.web.terminal import ingest
+
+SOURCES = observed_sources()
 
 PATH = "/api/internal/collector-patch"
 TOKEN = {"Authorization": "Bearer ingest-token"}
@@ -28,9 +31,9 @@ async def http(observations: Observations) -> AsyncIterator[httpx.AsyncClient]:
     guard = Guard("admin-token", "ingest-token", b"key")
     app = FastAPI()
     problems.install(app)
-    accept = Ingest(observations.store, observations.clock).accept
+    accept = Ingest(observations.store, observations.clock, SOURCES).accept
     app.include_router(ingest.router(ingest.IngestEndpoint(accept, guard)))
-    app.include_router(terminal.router(observations.store, observations.log, observations.clock, guard))
+    app.include_router(terminal.router(observations.store, observations.log, observations.clock, SOURCES, guard))
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
         yield client

@@ -15,7 +15,7 @@ import pytest_asyncio
 from fix_observations import START, Observations, open_observations
 from planetwire.cities import BY_KEY
 from planetwire.database.postgres import Pool
-from planetwire.datasets.registry import layer_registry
+from planetwire.datasets.registry import layer_registry, observed_sources
 from planetwire.errors import BackendError
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
@@ -23,6 +23,8 @@ from planetwire.facts.stations import StationBridge, fact_of
 from planetwire.facts.stations_postgres import PostgresStations
 from planetwire.model import Cursor, Fact, LogEvent
 from planetwire.runtime.clock import ManualClock, utc_text
+
+SOURCES = observed_sources()
 
 CHANGES = "select count(*) from earth_data_change_events where table_name = 'collected_data'"
 FACTS = "select external_key, data, observed_at from collected_data where source = 'city_observation' order by 1"
@@ -36,13 +38,15 @@ class Globe:
         self.observations = observations
         self.pool = pool
         self._shifts = 0
-        self.stations = PostgresStations(pool, PostgresFactStore(pool, Projection(layer_registry().derivers)))
+        self.stations = PostgresStations(
+            pool, PostgresFactStore(pool, Projection(layer_registry().derivers)), "city_observation"
+        )
         self.begin()
 
     def begin(self) -> None:
         """Another life of the bridge over the same two stores."""
         self.bridge = StationBridge(
-            self.observations.log, self.observations.store, self.stations, self.observations.clock
+            self.observations.log, self.observations.store, self.stations, self.observations.clock, SOURCES
         )
 
     async def later(self, seconds: float) -> None:
@@ -320,7 +324,7 @@ class Unreliable:
 @asynccontextmanager
 async def running(observations: Observations, stations: Unreliable) -> AsyncIterator[None]:
     """The bridge's own loop, woken by the store; its pauses pass by hand."""
-    bridge = StationBridge(observations.log, observations.store, stations, observations.clock)
+    bridge = StationBridge(observations.log, observations.store, stations, observations.clock, SOURCES)
     observations.store.on_committed = bridge.after(observations.heard.extend)
     loop = asyncio.create_task(bridge.run())
     try:
@@ -362,5 +366,5 @@ async def test_a_city_without_a_headline_is_no_fact_and_holds_nothing_up(tmp_pat
 def test_every_city_has_a_place_and_names() -> None:
     reading = {"temp": -0.5, "obs_time": START, "source": "metar", "series_key": "metar"}
     for city in BY_KEY.values():
-        fact = fact_of(city, {**reading, "station_code": None, "station_label": None}, START)
+        fact = fact_of(SOURCES, city, {**reading, "station_code": None, "station_label": None}, START)
         assert fact.lat is not None and fact.lon is not None and fact.title and fact.data["name_zh"]

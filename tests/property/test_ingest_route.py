@@ -20,10 +20,13 @@ from fix_observations import START, Observations, open_observations
 from long_form import examples
 from planetwire.cities import BY_KEY
 from planetwire.collect.push.accept import Ingest
+from planetwire.datasets.registry import observed_sources
 from planetwire.runtime.clock import ManualClock
 from planetwire.web.access.auth import Guard
 from planetwire.web.http import problems
 from planetwire.web.terminal import ingest
+
+SOURCES = observed_sources()
 
 PATH = "/api/internal/collector-patch"
 CODES = {400, 413}
@@ -61,7 +64,7 @@ class Route:
         self.observations = self.run(open_observations(folder / "o.db", ManualClock(START)))
         app = FastAPI()
         problems.install(app)
-        accept = Ingest(self.observations.store, self.observations.clock).accept
+        accept = Ingest(self.observations.store, self.observations.clock, SOURCES).accept
         app.include_router(ingest.router(ingest.IngestEndpoint(accept, Guard("admin-token", "ingest-token", b"key"))))
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         headers = {"Authorization": "Bearer ingest-token"}

@@ -13,9 +13,12 @@ from long_form import examples
 from planetwire.cities import BY_KEY
 from planetwire.collect.formats.obs_time import AGE_MAX, FUTURE_MAX
 from planetwire.collect.push.ingest import normalise
+from planetwire.datasets.registry import observed_sources
 from planetwire.errors import InputError
 from planetwire.facts.observations.wire import wire_body
 from planetwire.observing import PLATE_PREFIX, Series
+
+SOURCES = observed_sources()
 
 NOW = datetime(2026, 5, 26, 10, 3, tzinfo=UTC)
 KEYS = st.sampled_from(
@@ -81,7 +84,7 @@ PATCH = st.fixed_dictionaries(
 
 def check(raw: object) -> None:
     try:
-        patch = normalise(raw, NOW)
+        patch = normalise(SOURCES, raw, NOW)
     except InputError as error:
         assert error.status == 400
         assert error.code.islower()

@@ -22,7 +22,7 @@ from planetwire.cities import CITIES
 from planetwire.collect.push.accept import Ingest
 from planetwire.database.postgres import open_pool
 from planetwire.datasets.earthquakes.feed import UsgsQuakes
-from planetwire.datasets.registry import layer_registry
+from planetwire.datasets.registry import layer_registry, observed_sources
 from planetwire.datasets.satellites.feed import CelestrakGp
 from planetwire.datasets.weather_stations.feed_metar import AwcMetar
 from planetwire.datasets.weather_stations.feed_runway import RunwayObs
@@ -34,6 +34,8 @@ from planetwire.facts.stations_postgres import _Tx
 from planetwire.model import Batch, Fact, Parsed
 from planetwire.runtime.clock import ManualClock
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
+
+SOURCES = observed_sources()
 
 FEEDS: dict[str, Any] = {feed.source: feed for feed in (CelestrakGp(), UsgsQuakes(), AwcMetar(), RunwayObs())}
 BODIES = {
@@ -165,7 +167,7 @@ async def take(path: Path, patches: list[dict[str, Any]]) -> None:
     clock = ManualClock(datetime(2026, 5, 28, 22, tzinfo=UTC))
     observations = await open_observations(path, clock)
     try:
-        results = await Ingest(observations.store, clock).accept(patches)
+        results = await Ingest(observations.store, clock, SOURCES).accept(patches)
     finally:
         await observations.close()
     assert {result.get("code") for result in results} <= {None, "obs_time_out_of_range"}

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from planetwire.collect.push.accept import Ingest
+from planetwire.datasets.registry import observed_sources
 from planetwire.errors import BackendError
 from planetwire.model import Appended, ObservationPatch
 from planetwire.runtime.clock import ManualClock
+
+SOURCES = observed_sources()
 
 CLOCK = ManualClock(datetime(2026, 5, 26, 10, tzinfo=UTC))
 
@@ -31,7 +34,7 @@ class RecordingStore:
 
 
 def ingest_over(store: Any) -> Ingest:
-    return Ingest(store, CLOCK)
+    return Ingest(store, CLOCK, SOURCES)
 
 
 def patch(city: str, temp: object = 1.0) -> dict[str, object]:

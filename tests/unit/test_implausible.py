@@ -13,10 +13,13 @@ from bodies import AT, METARS, RECORD
 from planetwire.cities import BY_KEY
 from planetwire.collect.push.ingest import normalise
 from planetwire.datasets.earthquakes.feed import UsgsQuakes
+from planetwire.datasets.registry import observed_sources
 from planetwire.datasets.satellites.feed import CelestrakGp
 from planetwire.datasets.weather_stations.feed_metar import AwcMetar
 from planetwire.errors import InputError
 from planetwire.model import Fact, Parsed
+
+SOURCES = observed_sources()
 
 TIME_MS = 1_779_789_720_123
 DEEP: Any = []
@@ -117,7 +120,7 @@ def test_a_wind_of_no_direction_or_speed_is_null_with_a_flag() -> None:
 )  # fmt: skip
 def test_a_push_with_digits_of_no_ascii_or_without_measure_is_refused(changes: dict[str, Any], code: str) -> None:
     with pytest.raises(InputError) as caught:
-        normalise({"city": next(iter(BY_KEY)), "changes": changes}, datetime(2026, 5, 26, 10, 3, tzinfo=UTC))
+        normalise(SOURCES, {"city": next(iter(BY_KEY)), "changes": changes}, datetime(2026, 5, 26, 10, 3, tzinfo=UTC))
     assert caught.value.code == code
 
 

@@ -12,9 +12,12 @@ import pytest
 
 from planetwire.cities import CITIES
 from planetwire.collect.push.ingest import normalise
+from planetwire.datasets.registry import observed_sources
 from planetwire.datasets.weather_stations.feed_metar import AwcMetar
 from planetwire.errors import FeedError
 from planetwire.model import Parsed
+
+SOURCES = observed_sources()
 
 AT = datetime(2026, 11, 29, 12, 30, tzinfo=UTC)
 OBSERVED_S = int(datetime(2026, 11, 29, 11, 51, tzinfo=UTC).timestamp())
@@ -162,7 +165,7 @@ def test_rows_of_city_airports_become_patches_that_the_ingest_accepts() -> None:
         }
     ]  # fmt: skip
     assert skipped["no_city"] == 2
-    assert normalise(patches[0], AT).payload["temp"] == 7.8
+    assert normalise(SOURCES, patches[0], AT).payload["temp"] == 7.8
 
 
 def test_one_patch_a_station_and_time_the_correction_wins() -> None:

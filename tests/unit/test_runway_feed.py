@@ -10,10 +10,13 @@ import pytest
 
 from planetwire.collect.feeds import check_feed
 from planetwire.collect.push.ingest import normalise
+from planetwire.datasets.registry import observed_sources
 from planetwire.datasets.weather_stations.feed_runway import RunwayObs
 from planetwire.errors import FeedError, SetupError
 from planetwire.model import Parsed
 from planetwire.settings import FeedSettings
+
+SOURCES = observed_sources()
 
 AT = datetime(2026, 5, 26, 10, 3, tzinfo=UTC)
 READING: dict[str, Any] = {
@@ -176,7 +179,7 @@ def test_all_runways_of_an_airport_and_time_are_one_patch_and_the_settling_one_i
         ("01", "shanghai"), ("02", "busan"), ("02", "shanghai"),
     ]  # fmt: skip
     assert skipped["no_city"] == 1
-    read = [normalise(one, AT) for one in patches]
+    read = [normalise(SOURCES, one, AT) for one in patches]
     assert [one.source for one in read] == ["runway_obs"] * 3
     assert [one.payload["temp"] for one in read] == [21.5, None, 21.5]
     points = [(p["runway"], p["temp"], p["is_settlement"]) for p in read[2].payload["runway_points"]]
@@ -198,7 +201,7 @@ def test_more_runways_than_a_patch_takes_cost_the_last_ones_alone() -> None:
     found = parsed(*(READING | {"runway": name} for name in (*names, "17L/35R")))
     patches, skipped = RunwayObs().patches([one for one in found.rows if isinstance(one, dict)])
     assert skipped["over_runways"] == 5
-    points = normalise(patches[0], AT).payload["runway_points"]
+    points = normalise(SOURCES, patches[0], AT).payload["runway_points"]
     assert (len(points), points[0]["runway"]) == (16, "17L/35R")
 
 

@@ -7,10 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from planetwire.cities import BY_KEY
+from planetwire.datasets.registry import observed_sources
 from planetwire.model import Json
-from planetwire.observing import HEADLINE_SERIES, Freshness, Series, freshness_limits, headline, profile
+from planetwire.observing import HEADLINE_SERIES, Freshness, Series, headline
 from planetwire.runtime.clock import utc_text
 from planetwire.web.terminal import snapshot
+
+SOURCES = observed_sources()
 
 NOW = datetime(2026, 5, 26, 10, 0, tzinfo=UTC)
 SEOUL = BY_KEY["seoul"]
@@ -60,7 +63,7 @@ def test_reference_sensors_are_the_only_series_without_a_headline() -> None:
 )
 def test_freshness_follows_the_source(source: str, age_s: float | None, state: str) -> None:
     """S178."""
-    assert profile(source).freshness(age_s) is Freshness(state)
+    assert SOURCES.profile(source).freshness(age_s) is Freshness(state)
 
 
 def test_an_airport_that_reports_hourly_is_on_time_until_its_next_report_is_due() -> None:
@@ -68,18 +71,18 @@ def test_an_airport_that_reports_hourly_is_on_time_until_its_next_report_is_due(
     new_york = BY_KEY["new york"]
     at = NOW - timedelta(minutes=59)
     observed = {**reading("metar", 4.0), "obs_time": at}
-    assert snapshot.scan_row(new_york, NOW, [observed], None)["freshness"] == "expected_wait"
-    assert snapshot.scan_row(SEOUL, NOW, [observed], None)["freshness"] == "delayed"
+    assert snapshot.scan_row(SOURCES, new_york, NOW, [observed], None)["freshness"] == "expected_wait"
+    assert snapshot.scan_row(SOURCES, SEOUL, NOW, [observed], None)["freshness"] == "delayed"
 
 
 def test_the_limits_that_are_sent_decide_as_the_server_does() -> None:
     """S178: the page counts on by them."""
     for city in (SEOUL, BY_KEY["new york"]):
-        sent = snapshot.detail(city, NOW, [], [], None)["freshness_limits"]
-        row = snapshot.scan_row(city, NOW, [], None)["freshness_limits"]
-        assert {**freshness_limits(), **row} == sent
+        sent = snapshot.detail(SOURCES, city, NOW, [], [], None)["freshness_limits"]
+        row = snapshot.scan_row(SOURCES, city, NOW, [], None)["freshness_limits"]
+        assert {**SOURCES.freshness_limits(), **row} == sent
         for source, limits in sent.items():
-            own = profile(source, city.metar_cadence_s)
+            own = SOURCES.profile(source, city.metar_cadence_s)
             states = [
                 own.freshness(limits[key] + extra) for key in ("fresh_s", "wait_s", "stale_s") for extra in (0, 1)
             ]
@@ -89,20 +92,20 @@ def test_the_limits_that_are_sent_decide_as_the_server_does() -> None:
 
 def test_a_city_without_readings_is_listed_with_nulls() -> None:
     """S66, S174, S182."""
-    row = snapshot.scan_row(SEOUL, NOW, [], None)
+    row = snapshot.scan_row(SOURCES, SEOUL, NOW, [], None)
     assert row["city"] == "seoul"
     assert row["temp_symbol"] == "°C"
     assert [row[key] for key in ("current_temp", "current_max_so_far", "obs_time", "source")] == [None] * 4
     assert row["freshness"] == "unknown"
-    assert snapshot.detail(SEOUL, NOW, [], [], None)["airport_primary"] is None
+    assert snapshot.detail(SOURCES, SEOUL, NOW, [], [], None)["airport_primary"] is None
 
 
 def test_zero_degrees_is_a_reading() -> None:
     """F28: 0 °C is not nothing."""
-    row = snapshot.scan_row(SEOUL, NOW, [reading("metar", 0.0, 5)], (0.0, NOW))
+    row = snapshot.scan_row(SOURCES, SEOUL, NOW, [reading("metar", 0.0, 5)], (0.0, NOW))
     assert row["current_temp"] == 0.0
     assert row["current_max_so_far"] == 0.0
-    assert snapshot.summary(SEOUL, NOW, [reading("metar", -0.5)], (0.0, NOW))["current"]["temp"] == -0.5
+    assert snapshot.summary(SOURCES, SEOUL, NOW, [reading("metar", -0.5)], (0.0, NOW))["current"]["temp"] == -0.5
 
 
 @pytest.mark.parametrize(
@@ -118,7 +121,7 @@ def test_zero_degrees_is_a_reading() -> None:
 def test_a_day_is_the_citys_own(key: str, now: str, day: str, start: str) -> None:
     """S128, F24, F29: 23 and 25 hours, half-hour zones."""
     city, at = BY_KEY[key], datetime.fromisoformat(now)
-    assert snapshot.scan_row(city, at, [], None)["local_date"] == day
+    assert snapshot.scan_row(SOURCES, city, at, [], None)["local_date"] == day
     assert utc_text(snapshot.day_start(city, at)) == start
     assert snapshot.curve_start(city, at) <= min(snapshot.day_start(city, at), at - timedelta(hours=24))
 
@@ -140,7 +143,7 @@ def test_detail_gives_a_curve_to_every_series_and_source() -> None:
         ("metar", "awc_metar", NOW, 20.5),
     ]
     readings = [reading("runway", 21.0, 2, source="amos", station_label="Gimpo")]
-    content = snapshot.detail(SEOUL, NOW, readings, history, (22.5, NOW))
+    content = snapshot.detail(SOURCES, SEOUL, NOW, readings, history, (22.5, NOW))
     series = content["timeseries"]["series"]
     assert [(s["series_key"], s["source"], s["label"], len(s["points"])) for s in series] == [
         ("metar", "awc_metar", "awc_metar", 1),
@@ -179,7 +182,7 @@ def test_a_curve_with_too_many_points_keeps_the_last_of_each_minute() -> None:
 def test_fahrenheit_cities_say_so_and_still_speak_celsius() -> None:
     """S143, Q9."""
     miami = BY_KEY["miami"]
-    assert snapshot.scan_row(miami, NOW, [reading("metar", 30.0)], None)["temp_symbol"] == "°F"
-    content = snapshot.detail(miami, NOW, [reading("metar", 30.0)], [], None)
+    assert snapshot.scan_row(SOURCES, miami, NOW, [reading("metar", 30.0)], None)["temp_symbol"] == "°F"
+    content = snapshot.detail(SOURCES, miami, NOW, [reading("metar", 30.0)], [], None)
     assert content["unit"] == "fahrenheit"
     assert content["airport_primary"]["temp"] == 30.0

@@ -15,6 +15,7 @@ from planetwire.collect.http.credential import BEARER, Access
 from planetwire.collect.http.get import can_be_asked
 from planetwire.errors import NotFound, SetupError
 from planetwire.model import Json, Parsed, SourceDefaults
+from planetwire.observing import ObservedSource
 from planetwire.ports import Feed
 from planetwire.remote import HEADER_CHARS_MAX, host_of, plain_header
 from planetwire.settings import FeedSettings, Settings
@@ -36,7 +37,8 @@ class FactFeed(Feed, Protocol):
 class ObservationFeed(Protocol):
     """A feed of city observations: asked for by stations and hours, delivered as ingest patches.
 
-    `default_url` empty: nobody is known who could be asked, and the feed is off until the operator names an address.
+    `observed`: what its readings are, and how often they come. `default_url` empty: nobody is known who could be asked,
+    and the feed is off until the operator names an address.
     """
 
     source: str
@@ -45,6 +47,7 @@ class ObservationFeed(Protocol):
     floor_s: float
     rules: FetchRules
     answer_max_rows: int
+    observed: ObservedSource
 
     def url(self, base: str, stations: Sequence[str], hours: int) -> str:
         """Address of one request."""

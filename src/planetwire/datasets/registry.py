@@ -14,6 +14,7 @@ from planetwire.datasets.dataset import Dataset
 from planetwire.layers.interactables import INTERACTABLES
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import LayerAdapter, OwnedTable
+from planetwire.observing import Sources
 
 F = TypeVar("F", FactFeed, ObservationFeed)
 
@@ -60,6 +61,16 @@ def observation_feeds() -> dict[str, ObservationFeed]:
 def feeds() -> dict[str, FactFeed | ObservationFeed]:
     """All of them, by source."""
     return {**fact_feeds(), **observation_feeds()}
+
+
+def observed_sources() -> Sources:
+    """What is known of sources of readings: those that others push, and our feeds."""
+    return Sources(feed.observed for feed in observation_feeds().values())
+
+
+def city_facts() -> str | None:
+    """The source under which the newest reading of each city is a fact; None: no layer shows them."""
+    return next((one.city_facts for one in datasets() if one.city_facts is not None), None)
 
 
 def _by_source(feeds: Iterator[F]) -> dict[str, F]:

@@ -17,14 +17,13 @@ from planetwire.cities import BY_KEY, City
 from planetwire.errors import BackendError
 from planetwire.log import get_logger
 from planetwire.model import Cursor, Fact, Json, LogEvent
-from planetwire.observing import headline, profile
+from planetwire.observing import Sources, headline
 from planetwire.ports import Clock, EventLog, ObservationStore
 from planetwire.runtime.backoff import Backoff
 from planetwire.runtime.clock import utc_text
 
 log = get_logger()
 
-SOURCE = "city_observation"
 KIND = "weather_station"
 SPACING_S = 60.0  # least time between two writes of one city
 RETRY_S = 1.0  # after a store could not be reached …
@@ -57,6 +56,7 @@ class StationBridge:
         store: ObservationStore,
         stations: Stations,
         clock: Clock,
+        sources: Sources,
         *,
         spacing_s: float = SPACING_S,
     ) -> None:
@@ -65,6 +65,7 @@ class StationBridge:
         self._stations = stations
         self._rung = asyncio.Event()
         self._clock = clock
+        self._sources = sources
         self._spacing_s = spacing_s
         self._through: dict[str, int] = {}  # by city: its events up to here are in its fact; empty before the start
         self._pending: set[str] = set()
@@ -136,7 +137,11 @@ class StationBridge:
         readings = await self._store.latest(due)
         now = self._clock.now()
         newest = {city: headline(readings.get(city, ())) for city in due}
-        facts = [fact_of(BY_KEY[city], reading, now) for city, reading in newest.items() if reading is not None]
+        facts = [
+            fact_of(self._sources, BY_KEY[city], reading, now)
+            for city, reading in newest.items()
+            if reading is not None
+        ]
         through = self._through | dict.fromkeys(due, head)
         if not await self._stations.put(facts, Cursor(self._log.epoch, min(through.values()))):
             self._note(due, self._spacing_s - RETRY_S)
@@ -167,9 +172,9 @@ class StationBridge:
         self._rung.clear()
 
 
-def fact_of(city: City, reading: Json, now: datetime) -> Fact:
+def fact_of(sources: Sources, city: City, reading: Json, now: datetime) -> Fact:
     """One city's station: the place is its airport's, the reading its newest of a headline series."""
-    known = profile(reading["source"], city.metar_cadence_s)
+    known = sources.profile(reading["source"], city.metar_cadence_s)
     obs_time: datetime = reading["obs_time"]
     return Fact(
         external_key=city.key,

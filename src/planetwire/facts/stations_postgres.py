@@ -11,12 +11,9 @@ import asyncpg
 from planetwire.database.postgres import Pool, translated
 from planetwire.database.sql import queries_beside
 from planetwire.facts.facts_postgres import PostgresFactStore
-from planetwire.facts.stations import SOURCE
 from planetwire.model import Batch, Cursor, Fact
 
 Q = queries_beside(__file__)
-
-CONSUMER = SOURCE  # one log, one consumer
 
 
 @dataclass(slots=True)
@@ -39,32 +36,36 @@ class _Tx:
 
 
 class PostgresStations:
-    """Writes through the store of facts, so that derived rows and the outbox follow as for any other source."""
+    """Writes through the store of facts, so that derived rows and the outbox follow as for any other source.
 
-    def __init__(self, pool: Pool, facts: PostgresFactStore) -> None:
+    `source` is theirs, and the name of the one consumer that the log has here.
+    """
+
+    def __init__(self, pool: Pool, facts: PostgresFactStore, source: str) -> None:
         self._pool = pool
         self._facts = facts
+        self._source = source
 
     async def cursor(self) -> Cursor | None:
         """See the port."""
         async with translated():
-            row = await self._pool.fetchrow(Q.cursor, CONSUMER)
+            row = await self._pool.fetchrow(Q.cursor, self._source)
         return Cursor(row["epoch"], row["revision"]) if row else None
 
     async def ages(self) -> Mapping[str, float]:
         """See the port."""
         async with translated():
-            rows = await self._pool.fetch(Q.written_ago, SOURCE)
+            rows = await self._pool.fetch(Q.written_ago, self._source)
         return {row["external_key"]: row["ago_s"] for row in rows}
 
     async def put(self, facts: Sequence[Fact], cursor: Cursor) -> bool:
         """See the port."""
         try:
             async with translated(), self._pool.acquire() as connection, connection.transaction():
-                await connection.execute(Q.hold, SOURCE, [fact.external_key for fact in facts])
+                await connection.execute(Q.hold, self._source, [fact.external_key for fact in facts])
                 if facts:
-                    await self._facts.upsert(_Tx(connection), SOURCE, Batch(facts, complete=True), None)
-                await connection.execute(Q.move_cursor, CONSUMER, cursor.epoch, cursor.revision)
+                    await self._facts.upsert(_Tx(connection), self._source, Batch(facts, complete=True), None)
+                await connection.execute(Q.move_cursor, self._source, cursor.epoch, cursor.revision)
         except asyncpg.LockNotAvailableError:
             return False
         return True
@@ -72,5 +73,5 @@ class PostgresStations:
     async def age(self, spared: Collection[str]) -> Sequence[str]:
         """See the port."""
         async with translated():
-            rows = await self._pool.fetch(Q.age, SOURCE, list(spared))
+            rows = await self._pool.fetch(Q.age, self._source, list(spared))
         return [row["external_key"] for row in rows]

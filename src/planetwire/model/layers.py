@@ -35,7 +35,7 @@ class Provenance:
 class LayerAdapter:
     """One layer's entry in the registry: the only place that binds source, table, cache, owned rows, refresh.
 
-    `feeds`: (table, source or "*"). `aliases`: other spellings of a source, e.g. `celestrak_tle`.
+    `feeds`: (table, source or "*"). `aliases`: other spellings of a source, each with its own name.
     `stale_after_s`: age of the newest success after which the layer is shown as stale. `kind` "meta": not drawn.
     `readings_of`: sources that reach the layer through the Terminal's log; a refresh of one is a refresh of the layer.
     `owned_tables`: those from which a clearing deletes its rows. `tables`: those of them that no other layer has.

@@ -15,7 +15,7 @@ from planetwire.audit.audit_postgres import PostgresAuditLog
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.push.accept import Ingest
 from planetwire.database.postgres import Pool, translated
-from planetwire.datasets.registry import layer_registry, observation_feeds, owned_tables
+from planetwire.datasets.registry import city_facts, layer_registry, observation_feeds, observed_sources, owned_tables
 from planetwire.diagnosis.path import Diagnostics, behind_text, watched_tables
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
@@ -216,6 +216,7 @@ async def _open_terminal(
 ) -> None:
     clock = SystemClock()
     cities.read_zones()
+    known = observed_sources()
     observations = await open_observations(stack, settings, dsn)
     web.readings, store, event_log = observations.store, observations.store, observations.log
     hub = Hub(event_log, encode=frames.sse_encoder(event_log.epoch), clock=clock, stall_s=settings.stream.stall_s)
@@ -223,12 +224,12 @@ async def _open_terminal(
     endpoint = SseEndpoint(
         hub, resolve_city=_city_key, guard=guard, limits=limits, clock=clock, settings=settings.stream
     )
-    pushed = ingest.IngestEndpoint(Ingest(store, clock, admit=observations.admit).accept, guard)
+    pushed = ingest.IngestEndpoint(Ingest(store, clock, known, admit=observations.admit).accept, guard)
     web.protocol = make_protocol(endpoint, pushed, web.protocol.front)
     web.routers += [
         sse_route.router(endpoint),
         ingest.router(pushed),
-        terminal.router(store, event_log, clock, guard, web.shared.cache.generation),
+        terminal.router(store, event_log, clock, known, guard, web.shared.cache.generation),
     ]
     web.loops |= {"terminal-hub": hub.run, "streams": endpoint.run}
     web.before_end.append(soon(endpoint.drain))
@@ -236,8 +237,9 @@ async def _open_terminal(
     expose("terminal", hub)
     expose_bus(observations.connected)
     publish: Callable[[Sequence[Any]], None] = hub.publish
-    if pool is not None:  # the weather half on the globe, where both halves run
-        bridge = StationBridge(event_log, store, PostgresStations(pool, deriving_facts(pool)), clock)
+    if pool is not None and (source := city_facts()):  # the weather half on the globe, where both halves run
+        stations = PostgresStations(pool, deriving_facts(pool), source)
+        bridge = StationBridge(event_log, store, stations, clock, known)
         publish, web.loops["stations"] = bridge.after(hub.publish), bridge.run
     web.loops |= await observations.feed(hub, publish)
 

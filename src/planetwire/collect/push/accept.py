@@ -17,6 +17,7 @@ from planetwire.errors import InputError, TooLarge
 from planetwire.log import get_logger
 from planetwire.model import Json, ObservationPatch
 from planetwire.model.wire import PATCH_MAX_BYTES
+from planetwire.observing import Sources
 from planetwire.ports import Clock, ObservationStore
 
 log = get_logger()
@@ -27,10 +28,13 @@ INLINE_MAX = 16  # more patches at once are read in a thread, so that the loop i
 class Ingest:
     """The way into the observation store, for the HTTP route and for feeds of this process."""
 
-    def __init__(self, store: ObservationStore, clock: Clock, *, admit: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self, store: ObservationStore, clock: Clock, sources: Sources, *, admit: Callable[[], None] = lambda: None
+    ) -> None:
         """`admit` raises BackendError while nothing may be taken."""
         self._store = store
         self._clock = clock
+        self._sources = sources
         self._admit = admit
 
     async def accept(self, raws: Sequence[object]) -> Sequence[Json]:
@@ -41,9 +45,9 @@ class Ingest:
         self._admit()
         now = self._clock.now()
         if len(raws) > INLINE_MAX:
-            read = await asyncio.to_thread(_read_all, raws, now)
+            read = await asyncio.to_thread(_read_all, self._sources, raws, now)
         else:
-            read = _read_all(raws, now)
+            read = _read_all(self._sources, raws, now)
         stored = iter(await self._store.append([patch for patch in read if isinstance(patch, ObservationPatch)]))
         results: list[Json] = []
         for patch in read:
@@ -55,14 +59,14 @@ class Ingest:
         return results
 
 
-def _read_all(raws: Sequence[object], now: datetime) -> list[ObservationPatch | InputError]:
-    return [_read(raw, now) for raw in raws]
+def _read_all(sources: Sources, raws: Sequence[object], now: datetime) -> list[ObservationPatch | InputError]:
+    return [_read(sources, raw, now) for raw in raws]
 
 
-def _read(raw: object, now: datetime) -> ObservationPatch | InputError:
+def _read(sources: Sources, raw: object, now: datetime) -> ObservationPatch | InputError:
     try:
         _check_size(raw)
-        patch = normalise(raw, now)
+        patch = normalise(sources, raw, now)
     except InputError as error:
         log.warning("collect.patch.refused", code=error.code, error=error.message)
         return error

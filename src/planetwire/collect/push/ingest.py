@@ -19,7 +19,7 @@ from planetwire.collect.formats.temperature import celsius_or_none, is_fahrenhei
 from planetwire.collect.push.runway import runway_points
 from planetwire.errors import InputError
 from planetwire.model import Json, ObservationPatch
-from planetwire.observing import DEFAULT_SOURCE, PLATE_PREFIX, Series, default_series, profile
+from planetwire.observing import DEFAULT_SOURCE, PLATE_PREFIX, Series, Sources
 
 V1 = "city_observation_patch.v1"
 LEGACY = "city_patch"
@@ -31,7 +31,7 @@ SERIES = frozenset(series.value for series in Series)
 _SOURCE = re.compile(r"[a-z0-9_]{1,32}")
 
 
-def normalise(raw: object, now: datetime) -> ObservationPatch:
+def normalise(sources: Sources, raw: object, now: datetime) -> ObservationPatch:
     """The patch, accepted at `now`. Raises InputError.
 
     Codes: `bad_patch`, `unknown_schema`, `unknown_city`, `invalid_source`, `invalid_series_key`, `invalid_unit`,
@@ -41,8 +41,8 @@ def normalise(raw: object, now: datetime) -> ObservationPatch:
     city = _city(outer.get("city"))
     source = _source(_first(outer.get("source"), inner.get("source")))
     obs_time = parse_obs_time(_first(outer.get("obs_time"), inner.get("obs_time")), city, now)
-    payload = _payload(inner, city, source)
-    payload.update(time_fields(city, obs_time, now, profile(source, city.metar_cadence_s).cadence_s))
+    payload = _payload(sources, inner, city, source)
+    payload.update(time_fields(city, obs_time, now, sources.profile(source, city.metar_cadence_s).cadence_s))
     _drop_foreign_max(payload, inner)
     return ObservationPatch(city.key, source, obs_time, int(now.timestamp() * 1000), payload, _points(payload))
 
@@ -81,7 +81,7 @@ def _source(raw: object) -> str:
     return source
 
 
-def _payload(inner: Json, city: City, source: str) -> Json:
+def _payload(sources: Sources, inner: Json, city: City, source: str) -> Json:
     amos = inner["amos"] if isinstance(inner.get("amos"), dict) else {}
     temp, fahrenheit = _temperature(inner, amos)
     points = runway_points(inner, amos, city, fahrenheit=fahrenheit)
@@ -94,7 +94,7 @@ def _payload(inner: Json, city: City, source: str) -> Json:
         "max_so_far": _max_so_far(inner, temp, fahrenheit=fahrenheit),
         "station_code": _text(code, STATION_CODE_CHARS, upper=True),
         "station_label": _text(label, STATION_LABEL_CHARS),
-        "series_key": _series(inner.get("series_key"), city, source),
+        "series_key": _series(sources, inner.get("series_key"), city, source),
         "unit": "celsius",
         "runway_points": points,
     }
@@ -154,9 +154,9 @@ def _text(raw: object, chars: int, *, upper: bool = False) -> str | None:
     return (text.upper() if upper else text)[:chars] or None
 
 
-def _series(raw: object, city: City, source: str) -> str:
+def _series(sources: Sources, raw: object, city: City, source: str) -> str:
     if raw is None or raw == "":
-        return default_series(source, city.settlement.source).value
+        return sources.default_series(source, city.settlement.source).value
     name = raw.strip().lower() if isinstance(raw, str) else None
     if name not in SERIES:
         raise InputError(f"series_key is one of {', '.join(Series)}", code="invalid_series_key")

@@ -69,4 +69,4 @@ LAYER = LayerAdapter(
     ),
 )
 
-DATASET = Dataset(LAYER, rank=30, observation_feeds=FEEDS)
+DATASET = Dataset(LAYER, rank=30, observation_feeds=FEEDS, city_facts=FACTS)

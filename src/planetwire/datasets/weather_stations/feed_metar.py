@@ -13,6 +13,7 @@ from planetwire.collect.formats.metar_records import records_of, rows_of
 from planetwire.collect.http.client import FetchRules
 from planetwire.errors import FeedError
 from planetwire.model import Json, Parsed
+from planetwire.observing import ObservedSource, Series
 
 ANSWER_MAX_ROWS = 400  # the provider gives no more reports in one answer
 STATIONS_PER_REQUEST = 60
@@ -30,6 +31,7 @@ class AwcMetar:
     floor_s = 60.0
     rules = FetchRules(empty_ok=True, limit_bytes=LIMIT_BYTES)
     answer_max_rows = ANSWER_MAX_ROWS
+    observed = ObservedSource(source, Series.METAR, profile=None)
 
     def __init__(self) -> None:
         self._city_of = {city.icao: city.key for city in CITIES if city.icao}

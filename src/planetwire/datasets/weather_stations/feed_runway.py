@@ -16,6 +16,7 @@ from planetwire.collect.http.client import FetchRules
 from planetwire.collect.push.runway import POINTS_MAX
 from planetwire.errors import FeedError
 from planetwire.model import Json, Parsed
+from planetwire.observing import MINUTE, ObservedSource, Series
 
 LIMIT_BYTES = 8 * 1024 * 1024  # a day of forty runways, each minute; two hours of them are a twelfth
 ANSWER_MAX_ROWS = 1_000_000  # more than a body may hold: no answer is taken for one that was cut by its sender
@@ -30,6 +31,7 @@ class RunwayObs:
     floor_s = 60.0
     rules = FetchRules(empty_ok=True, limit_bytes=LIMIT_BYTES)
     answer_max_rows = ANSWER_MAX_ROWS
+    observed = ObservedSource(source, Series.RUNWAY, MINUTE)
 
     def url(self, base: str, stations: Sequence[str], hours: int) -> str:
         """Address of one request: the readings of so many hours, of whatever airports there are."""

@@ -16,7 +16,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from planetwire.cities import CITIES, City, resolve
 from planetwire.errors import BackendError, InputError, NotFound
 from planetwire.model import Cursor, Json
-from planetwire.observing import freshness_limits
+from planetwire.observing import Sources
 from planetwire.ports import Clock, EventLog, ObservationStore
 from planetwire.runtime.clock import utc_text
 from planetwire.web.access.auth import Guard
@@ -41,10 +41,13 @@ def find_city(name: str) -> City:
 class Terminal:
     """Builds snapshots from the store; requests for the same state share one body."""
 
-    def __init__(self, store: ObservationStore, log: EventLog, clock: Clock, bodies: TerminalBodies) -> None:
+    def __init__(
+        self, store: ObservationStore, log: EventLog, clock: Clock, sources: Sources, bodies: TerminalBodies
+    ) -> None:
         self._store = store
         self._log = log
         self._clock = clock
+        self._sources = sources
         self._bodies = bodies
 
     async def scan(self, encoding: Encoding) -> Encoded:
@@ -74,16 +77,16 @@ class Terminal:
     async def _scan(self, now: datetime) -> Json:
         latest = await self._store.latest()
         highs = await self._store.highs({city.key: snapshot.day_start(city, now) for city in CITIES})
-        rows = [snapshot.scan_row(c, now, latest.get(c.key, ()), highs.get(c.key)) for c in CITIES]
-        return {"rows": rows, "freshness_limits": freshness_limits()}
+        rows = [snapshot.scan_row(self._sources, c, now, latest.get(c.key, ()), highs.get(c.key)) for c in CITIES]
+        return {"rows": rows, "freshness_limits": self._sources.freshness_limits()}
 
     async def _detail(self, city: City, now: datetime) -> Json:
         readings, high = await self._readings(city, now)
         history = await self._store.history(city.key, snapshot.curve_start(city, now))
-        return await asyncio.to_thread(snapshot.detail, city, now, readings, history, high)
+        return await asyncio.to_thread(snapshot.detail, self._sources, city, now, readings, history, high)
 
     async def _summary(self, city: City, now: datetime) -> Json:
-        return snapshot.summary(city, now, *await self._readings(city, now))
+        return snapshot.summary(self._sources, city, now, *await self._readings(city, now))
 
     async def _readings(self, city: City, now: datetime) -> tuple[Sequence[Json], snapshot.High]:
         latest = await self._store.latest([city.key])
@@ -136,11 +139,16 @@ def batch_names(cities: str, limit: int) -> list[str]:
 
 
 def router(
-    store: ObservationStore, log: EventLog, clock: Clock, guard: Guard, generation: Generation = lambda name: 0
+    store: ObservationStore,
+    log: EventLog,
+    clock: Clock,
+    sources: Sources,
+    guard: Guard,
+    generation: Generation = lambda name: 0,
 ) -> APIRouter:
     """The terminal's reading routes. `generation` of a snapshot's name moves when a cache pattern means it."""
     routes = APIRouter(dependencies=[Depends(guard.reader)], tags=["terminal"])
-    terminal = Terminal(store, log, clock, TerminalBodies(clock, generation))
+    terminal = Terminal(store, log, clock, sources, TerminalBodies(clock, generation))
     registry = _registry()
 
     @routes.get("/api/scan/terminal", responses=RESPONSES)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from planetwire.cities import City
 from planetwire.model import Json
-from planetwire.observing import PLATE_PREFIX, Freshness, Series, freshness_limits, headline, profile
+from planetwire.observing import PLATE_PREFIX, Freshness, Series, Sources, headline
 from planetwire.runtime.clock import utc_text
 
 History = Sequence[tuple[str, str, datetime, float]]
@@ -31,20 +31,21 @@ def day_start(city: City, now: datetime) -> datetime:
     return city.day_start(city.local(now).date())
 
 
-def freshness(city: City, reading: Json | None, now: datetime) -> Freshness:
+def freshness(sources: Sources, city: City, reading: Json | None, now: datetime) -> Freshness:
     """How late the city's reading is in the terms of its source; `unknown` without one."""
     if reading is None:
         return Freshness.UNKNOWN
-    return profile(reading["source"], city.metar_cadence_s).freshness((now - reading["obs_time"]).total_seconds())
+    known = sources.profile(reading["source"], city.metar_cadence_s)
+    return known.freshness((now - reading["obs_time"]).total_seconds())
 
 
-def _own_limits(city: City) -> Json:
+def _own_limits(sources: Sources, city: City) -> Json:
     """Where the city's limits differ from those of the list as a whole."""
-    usual = freshness_limits()
-    return {source: own for source, own in freshness_limits(city.metar_cadence_s).items() if own != usual[source]}
+    usual, own = sources.freshness_limits(), sources.freshness_limits(city.metar_cadence_s)
+    return {source: limits for source, limits in own.items() if limits != usual[source]}
 
 
-def scan_row(city: City, now: datetime, readings: Sequence[Json], high: High) -> Json:
+def scan_row(sources: Sources, city: City, now: datetime, readings: Sequence[Json], high: High) -> Json:
     """The city's row of `/api/scan/terminal`; values are null until there is a reading. Temperatures are °C."""
     current = headline(readings)
     return {
@@ -65,13 +66,13 @@ def scan_row(city: City, now: datetime, readings: Sequence[Json], high: High) ->
         "obs_time": current and utc_text(current["obs_time"]),
         "source": current and current["source"],
         "series_key": current and current["series_key"],
-        "freshness": freshness(city, current, now),
-        "freshness_limits": _own_limits(city),
+        "freshness": freshness(sources, city, current, now),
+        "freshness_limits": _own_limits(sources, city),
         "rank": city.rank,
     }
 
 
-def detail(city: City, now: datetime, readings: Sequence[Json], history: History, high: High) -> Json:
+def detail(sources: Sources, city: City, now: datetime, readings: Sequence[Json], history: History, high: High) -> Json:
     """The content of `/api/city/{name}/detail`, cursor and stamp aside. Curves rise by time; temperatures are °C."""
     today = day_start(city, now)
     settling = Series.METAR if city.settlement.source == "metar" else Series.SETTLEMENT
@@ -83,10 +84,10 @@ def detail(city: City, now: datetime, readings: Sequence[Json], history: History
         "unit": "fahrenheit" if city.use_fahrenheit else "celsius",
         "local_date": city.local(now).date().isoformat(),
         "airport_primary": _primary(headline(readings)),
-        "freshness": freshness(city, headline(readings), now),
-        "freshness_limits": freshness_limits(city.metar_cadence_s),
+        "freshness": freshness(sources, city, headline(readings), now),
+        "freshness_limits": sources.freshness_limits(city.metar_cadence_s),
         "timeseries": {
-            "series": _curves(city, readings, history),
+            "series": _curves(sources, city, readings, history),
             "metar_today_obs": _observations(history, Series.METAR, today),
             "settlement_today_obs": _observations(history, settling, today),
         },
@@ -97,7 +98,7 @@ def detail(city: City, now: datetime, readings: Sequence[Json], history: History
     }
 
 
-def summary(city: City, now: datetime, readings: Sequence[Json], high: High) -> Json:
+def summary(sources: Sources, city: City, now: datetime, readings: Sequence[Json], high: High) -> Json:
     """The content of `/api/city/{name}/summary`: the headline alone."""
     current = headline(readings)
     local = city.local(now)
@@ -113,7 +114,7 @@ def summary(city: City, now: datetime, readings: Sequence[Json], high: High) -> 
             "temp": current and current["temp"],
             "obs_time": current and utc_text(current["obs_time"]),
             "source": current and current["source"],
-            "freshness": freshness(city, current, now),
+            "freshness": freshness(sources, city, current, now),
             "max_so_far": None if high is None else high[0],
             "settlement_source": city.settlement.source,
             "settlement_source_label": city.settlement.label,
@@ -163,7 +164,7 @@ def _primary(reading: Json | None) -> Json | None:
     }
 
 
-def _curves(city: City, readings: Sequence[Json], history: History) -> list[Json]:
+def _curves(sources: Sources, city: City, readings: Sequence[Json], history: History) -> list[Json]:
     """One curve a (series, source), in a fixed order; runways have their own place."""
     labels = {(r["series_key"], r["source"]): r["station_label"] or r["station_code"] for r in readings}
     curves: dict[tuple[str, str], list[tuple[int, float]]] = {}
@@ -175,7 +176,7 @@ def _curves(city: City, readings: Sequence[Json], history: History) -> list[Json
             "series_key": series_key,
             "source": source,
             "label": labels.get((series_key, source)) or source,
-            "cadence_s": profile(source, city.metar_cadence_s).cadence_s,
+            "cadence_s": sources.profile(source, city.metar_cadence_s).cadence_s,
             "points": thin(curves[series_key, source]),
         }
         for series_key, source in sorted(curves)
