@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
@@ -60,6 +61,7 @@ def _make(folder: Path) -> None:
     cluster = EmbeddedPostgres(folder, config={"fsync": "off"})
     cluster.start()
     try:
-        asyncio.run(migrate(cluster.dsn))
+        with ThreadPoolExecutor(1) as own:  # the browser's driver keeps an event loop in the thread of the tests
+            own.submit(asyncio.run, migrate(cluster.dsn)).result()
     finally:
         cluster.stop()
