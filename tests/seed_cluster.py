@@ -46,7 +46,8 @@ def copy_to(data_dir: Path, *, simulated: bool) -> None:
     with (place / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (place / "made").exists():
-            _make(place / "cluster")
+            with ThreadPoolExecutor(1) as own:  # the browser's driver keeps an event loop in the thread of the tests
+                own.submit(_make, place / "cluster").result()
             (place / "made").touch()
     data_dir.mkdir(mode=0o711, exist_ok=True)
     if simulated:
@@ -61,7 +62,6 @@ def _make(folder: Path) -> None:
     cluster = EmbeddedPostgres(folder, config={"fsync": "off"})
     cluster.start()
     try:
-        with ThreadPoolExecutor(1) as own:  # the browser's driver keeps an event loop in the thread of the tests
-            own.submit(asyncio.run, migrate(cluster.dsn)).result()
+        asyncio.run(migrate(cluster.dsn))
     finally:
         cluster.stop()
