@@ -79,9 +79,10 @@ ALLOWED = {
 }
 # Below the datasets, and all that a folder may ask of it.
 MAY_IMPORT = (
-    "planetwire.collect.", "planetwire.layers.values", "planetwire.layers.places", "planetwire.model",
-    "planetwire.ports", "planetwire.errors", "planetwire.text", "planetwire.cities", "planetwire.observing", "planetwire.datasets.dataset",
-)  # fmt: skip
+    *("planetwire.collect.", "planetwire.layers.values", "planetwire.layers.places", "planetwire.datasets.dataset"),
+    *("planetwire.model", "planetwire.ports", "planetwire.errors", "planetwire.text"),
+    *("planetwire.cities", "planetwire.observing"),
+)
 
 
 def rest_of_the_program() -> Iterator[tuple[str, str]]:
