@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
 from ssl import SSLContext
-from types import FrameType
 
-import uvicorn
 import uvloop
 
 from planetwire.log import get_logger
@@ -21,6 +18,7 @@ from planetwire.supervise.roles import database_of, end_in_any_case, running_loo
 from planetwire.supervise.supervisor import listening_socket
 from planetwire.tls import server_context
 from planetwire.web.http.server import server_config
+from planetwire.web.http.uvicorn_seam import Server
 from planetwire.wiring import web as serving
 from planetwire.wiring.secrets import Secrets
 
@@ -46,24 +44,16 @@ async def _serve(
     context: SSLContext | None,
 ) -> None:
     async with serving.open_web(settings, dsn, secrets, login_code=code) as web:
-        server = uvicorn.Server(server_config(web.app, web.protocol, context))
+        told = asyncio.Event()
+        server = Server(server_config(web.app, web.protocol, context), told.set)
         settle()
         async with running_loops(web.loops):
             log.info("web.server.started", url=url_of(settings, sock.getsockname()[1]))
-            await _serve_until_told(server, sock, web)
+            await _serve_until(told, server, sock, web)
 
 
-async def _serve_until_told(server: uvicorn.Server, sock: socket.socket, web: serving.Web) -> None:
+async def _serve_until(told: asyncio.Event, server: Server, sock: socket.socket, web: serving.Web) -> None:
     """Live streams are ended first: uvicorn would wait for them, and their clients should hear when to return."""
-    told = asyncio.Event()
-
-    def handle_exit(number: int, frame: FrameType | None) -> None:
-        """As uvicorn's own, which would also raise the signal again after serving: before anything else has ended."""
-        server.force_exit |= server.should_exit and number == signal.SIGINT
-        server.should_exit = True
-        told.set()
-
-    server.handle_exit = handle_exit  # type: ignore[method-assign,assignment]
     served = asyncio.ensure_future(server.serve(sockets=[sock]))
     served.add_done_callback(lambda _: told.set())
     await told.wait()
