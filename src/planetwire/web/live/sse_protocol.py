@@ -21,6 +21,7 @@ from planetwire.web.http.problems import of_error, problem
 from planetwire.web.http.security import Headers
 from planetwire.web.http.socket_protocol import CLOSED_KEY
 from planetwire.web.live.sse import HEADERS, SseEndpoint, SseStream
+from planetwire.web.live.ws_session import CUT_KEY
 from planetwire.web.terminal.ingest import IngestEndpoint
 from planetwire.web.terminal.push_protocol import PushProtocol
 
@@ -28,7 +29,6 @@ log = get_logger()
 
 SNDBUF_BYTES = 64 << 10  # kernel memory of one stalled reader; Linux would grow it to megabytes
 USER_TIMEOUT_MS = 30_000  # a peer that vanished without a word
-CUT_KEY = "planetwire_cut"  # in the ASGI state of a WebSocket: resets its connection
 
 _PATH = EVENTS_PATH.encode()
 
