@@ -160,9 +160,7 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = Field(
         None, description="Optional: what several web processes share – snapshots, sessions, login codes, limits."
     )
-    bus: Literal["memory", "postgres", "redis"] = Field(
-        "memory", description="What joins several web processes; memory is one alone."
-    )
+    bus: str = Field("memory", description="What joins several web processes: redis or postgres; memory is one alone.")
     bus_required: bool = Field(
         False, description="While the bus is away: true refuses observations (503), false delivers within 1 s."
     )
