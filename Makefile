@@ -8,7 +8,7 @@ FRONTEND_FILES := $(shell find frontend/src frontend/public -type f 2>/dev/null)
 # More processes than cores, since most tests wait for others most of the time; who shares what is made once, in one.
 SPREAD := --dist loadgroup
 .DEFAULT_GOAL := help
-.PHONY: help setup demo dev test test-long quick business faults check fmt lint types arch house frontend-check unit pytest e2e bench bench-peers wheel lock schema new-layer clean
+.PHONY: help setup demo dev test test-long quick business faults check fmt lint types arch house frontend-check unit pytest e2e bench bench-peers wheel release picture lock schema new-layer clean
 
 help: ## Print this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-15s %s\n", $$1, $$2}'
@@ -101,6 +101,12 @@ bench-peers: .venv-bench/.installed ## The neighbours that the ledger is measure
 wheel: setup ## Build dist/*.whl with the front end inside
 	$(BIN)/python -m build --wheel
 
+release: setup ## Build dist/ of a tagged version: wheel, sdist, notes, bill of materials, checksums
+	$(BIN)/python scripts/release.py
+
+picture: setup ## Record the README's moving picture anew; needs Chromium
+	$(BIN)/python scripts/record_delete.py
+
 lock: ## Write the Python lock files anew
 	$(BIN)/python -m uv pip compile -q --universal --generate-hashes --no-header --group dev pyproject.toml -o requirements/dev.lock
 	$(BIN)/python -m uv pip compile -q --universal --generate-hashes --no-header pyproject.toml -o requirements/run.lock
@@ -109,8 +115,8 @@ lock: ## Write the Python lock files anew
 schema: $(VENV)/.installed ## Write what the migrations add up to, and list new ones
 	$(BIN)/python scripts/write_schema.py
 
-new-layer: ## Write the files of a layer: NAME=volcanoes SOURCE=usgs_volcanoes [KIND=volcano]
-	@$(PYTHON) scripts/new_layer.py "$(NAME)" "$(SOURCE)" $(if $(KIND),--kind "$(KIND)")
+new-layer: ## Write the files of a layer: NAME=volcanoes SOURCE=usgs_volcanoes
+	@$(PYTHON) scripts/new_layer.py "$(NAME)" "$(SOURCE)"
 
 clean: ## Remove what was built
 	rm -rf $(VENV) .venv-bench bench/peers/node_modules frontend/node_modules src/planetwire/web/static dist

@@ -1,4 +1,4 @@
-"""Writes the three places of a new layer: its declaration, its line in the registry, its draw file.
+"""Writes the two places of a new layer: its declaration and its line in the registry.
 
 What only its author knows is left as `…`; a test of the registry fails until none is left.
 """
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from planetwire.layers.places import asked
 from planetwire.model import Derived, Fact, LayerAdapter, Provenance
+from planetwire.model.presentation import CardRow, FixedSize, Look
 
 
 def _derive(fact: Fact) -> Derived:
@@ -36,6 +37,11 @@ def _derive(fact: Fact) -> Derived:
     feeds=(("collected_data", "{source}"), ("resolved_locations", "{source}")),
     owned_tables=("resolved_locations", "earth_interactables"),
     derive=_derive,
+    look=Look(size=FixedSize(6.0)),
+    card=(
+        CardRow("kind", "Kind", "类型", ("kind",)),
+        CardRow("observed", "Observed", "观测时间", ("observed_at",), "time"),
+    ),
     cache_patterns=("earth:layer:{name}:*",),
     provenance=Provenance(
         publisher="…",
@@ -47,51 +53,37 @@ def _derive(fact: Fact) -> Derived:
 )
 '''
 
-DRAWING = """/** {title}: how one looks on the globe. */
-import type {{ KindStyle }} from "./layer_style";
-
-export const style: KindStyle = {{
-  moving: false,
-  look: () => ({{ color: "#ff8f70", alpha: 0.9, size_px: 6 }}),
-}};
-"""
-
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("name", help="of the layer, in the plural: volcanoes")
     parser.add_argument("source", help="whose facts it shows: usgs_volcanoes")
-    parser.add_argument("--kind", help="of its facts, by which they are drawn: volcano (default: the layer's name)")
     parser.add_argument("--root", type=Path, default=ROOT, help="of the repository")
     wish = parser.parse_args()
-    kind = wish.kind or wish.name
-    for word in (wish.name, wish.source, kind):
+    for word in (wish.name, wish.source):
         if not NAME.fullmatch(word):
             parser.error(f"{word!r}: lower-case words and digits, joined by _ (NAME=volcanoes SOURCE=usgs_volcanoes)")
     try:
-        write(wish.root, wish.name, wish.source, kind)
+        write(wish.root, wish.name, wish.source)
     except FileExistsError as error:
         sys.exit(f"{error.filename} is there already; nothing was written")
 
 
-def write(root: Path, name: str, source: str, kind: str) -> None:
-    """All of it, or nothing when one of the files exists."""
+def write(root: Path, name: str, source: str) -> None:
+    """Both, or nothing when the declaration exists."""
     declaration = root / "src" / "planetwire" / "layers" / f"{name}.py"
-    drawing = root / "frontend" / "src" / "draw" / f"kind_{kind}.ts"
-    for file in (declaration, drawing):
-        if file.exists():
-            raise FileExistsError(None, "exists", str(file.relative_to(root)))
+    if declaration.exists():
+        raise FileExistsError(None, "exists", str(declaration.relative_to(root)))
     words = name.replace("_", " ")
     title = words.capitalize()
     declaration.write_text(
         DECLARATION.format(name=name, constant=name.upper(), words=words, title=title, source=source)
     )
-    drawing.write_text(DRAWING.format(title=title))
     registry = declaration.with_name("registry.py")
     text, found = END_OF_NAMES.subn(rf'\g<1>    "{name}",\n', registry.read_text(), count=1)
     assert found == 1, "the registry's list of names was not found"
     registry.write_text(text)
-    for file in (declaration, registry, drawing):
+    for file in (declaration, registry):
         print(file.relative_to(root))
 
 

@@ -42,9 +42,9 @@ class Cable:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.unplug()
+        self._do(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(60)
         self._loop.close()
 
     def plug_in(self) -> None:
@@ -70,7 +70,7 @@ class Cable:
                 line.dead = True
 
     def _do(self, work: object) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(10)  # type: ignore[arg-type]
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(60)  # type: ignore[arg-type]
 
     async def _start(self) -> None:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
@@ -85,6 +85,17 @@ class Cable:
         for line in self._lines:
             line.cut.set()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _end(self) -> None:
+        """Nothing of it is left to be collected later, in a test that knows nothing of it: also no connection that
+        was taken while it was being unplugged.
+        """
+        await self._stop()
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+        await asyncio.sleep(0)  # what was aborted is closed in the next turn
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
@@ -45,7 +46,8 @@ def copy_to(data_dir: Path, *, simulated: bool) -> None:
     with (place / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (place / "made").exists():
-            _make(place / "cluster")
+            with ThreadPoolExecutor(1) as own:  # the browser's driver keeps an event loop in the thread of the tests
+                own.submit(_make, place / "cluster").result()
             (place / "made").touch()
     data_dir.mkdir(mode=0o711, exist_ok=True)
     if simulated:

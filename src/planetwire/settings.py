@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from planetwire.errors import SetupError
-from planetwire.model import TaskType
+from planetwire.model import Lane, TaskType
 from planetwire.setting_texts import HEADER, is_loopback, networks, role_mapping, secret_fault
 from planetwire.text.masks import masked
 
@@ -86,9 +86,13 @@ class JobSettings(Section):
 
     def deadline_s(self, task_type: TaskType) -> float:
         """The longest run of a job."""
-        if task_type is TaskType.COLLECT:
-            return self.collect_deadline_s
-        return self.clear_deadline_s if task_type is TaskType.CLEAR_DATA else self.refresh_deadline_s
+        match task_type.lane:
+            case Lane.FILL:
+                return self.collect_deadline_s
+            case Lane.CLEAR:
+                return self.clear_deadline_s
+            case Lane.FREE:
+                return self.refresh_deadline_s
 
 
 class MigrationSettings(Section):

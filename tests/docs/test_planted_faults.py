@@ -25,7 +25,7 @@ def test_every_fault_has_its_place_and_its_tests() -> None:
 
 def test_the_lines_beyond_the_s_numbers_exist_and_so_do_their_tests() -> None:
     """S226: resolutions are those of the requirements; C1 … C8 are the contracts' sections, C9 is the page."""
-    stated = (fault_list.ROOT / "docs" / "requirements.md").read_text(encoding="utf-8")
+    stated = (fault_list.ROOT / "spec" / "requirements.md").read_text(encoding="utf-8")
     contracts = (fault_list.ROOT / "docs" / "contracts.md").read_text(encoding="utf-8")
     known = set(re.findall(r"^\| (Q\d+) \|", stated, re.MULTILINE)) | {"C9"}
     known |= {f"C{number}" for number in re.findall(r"^## (\d+)\. ", contracts, re.MULTILINE)}

@@ -17,13 +17,12 @@ from planetwire.errors import FeedError, NotFound
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.ledger.hints_postgres import write_hint
-from planetwire.jobs.tasks.clear_cache import ClearCacheTask
 from planetwire.jobs.tasks.clear_data import ClearDataTask
 from planetwire.jobs.tasks.collect import CollectTask
-from planetwire.jobs.tasks.earth_refresh import EarthRefreshTask
+from planetwire.jobs.tasks.hint import HintTask
 from planetwire.jobs.worker import Worker
 from planetwire.layers.registry import EarthLayerAdapterRegistry
-from planetwire.model import Batch, FetchState, JobRequest, JobStatus, Reject, SourceDefaults, TaskType
+from planetwire.model import Action, Batch, FetchState, JobRequest, JobStatus, Reject, SourceDefaults, TaskType
 from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.runtime.clock import SystemClock
 from planetwire.settings import JobSettings
@@ -65,6 +64,7 @@ class House:
         self.chunk_rows = 10
 
     def worker(self, concurrency: int = 4) -> Worker:
+        adapter = EarthLayerAdapterRegistry().adapter
         handlers = {
             TaskType.COLLECT: CollectTask(
                 self.queue, self.feed, self.facts, self.sources, SystemClock(), self.rates.get
@@ -72,8 +72,8 @@ class House:
             TaskType.CLEAR_DATA: ClearDataTask(
                 self.queue, self.facts, lambda source: self.owned.get(source, ()), self.chunk_rows
             ),
-            TaskType.CLEAR_CACHE: ClearCacheTask(self.queue, write_hint, EarthLayerAdapterRegistry().adapter),
-            TaskType.EARTH_REFRESH: EarthRefreshTask(self.queue, write_hint, EarthLayerAdapterRegistry().adapter),
+            TaskType.CLEAR_CACHE: HintTask(Action.CACHE_CLEARED, self.queue, write_hint, adapter),
+            TaskType.EARTH_REFRESH: HintTask(Action.MANUAL_REFRESH, self.queue, write_hint, adapter),
         }
         settings = JobSettings(poll_s=0.05, concurrency=concurrency)
         return Worker(self.queue, self.queue, handlers, MemoryWakeup(), settings, SystemClock(), drain_s=0.05)

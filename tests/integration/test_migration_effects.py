@@ -9,7 +9,7 @@ import pytest
 
 from fix_postgres import _with_database
 from planetwire.database.postgres import Connection, Pool, connect, connected
-from planetwire.migrating.effects import LOCKS, effects_of, indexes_of, statements
+from planetwire.migrating.effects import LOCKS, checks_of, effects_of, indexes_of, statements
 from planetwire.migrating.migrate import migrations
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
@@ -19,7 +19,8 @@ HELD = """select c.relname, l.mode from pg_locks l join pg_class c on c.oid = l.
     where l.pid = pg_backend_pid() and l.granted and c.relnamespace = 'public'::regnamespace
         and c.relkind in ('r', 'p')"""
 MODES = {f"{lock.title().replace(' ', '')}Lock": lock for lock in LOCKS}
-INDEXES = indexes_of(one.sql for one in migrations("postgres"))
+SCRIPTS = [one.sql for one in migrations("postgres")]
+INDEXES, CHECKS = indexes_of(SCRIPTS), checks_of(SCRIPTS)
 OTHERS = (
     "alter table collected_data add column made_at timestamptz not null default clock_timestamp()",
     "alter table collected_data add column note text",
@@ -39,8 +40,15 @@ OTHERS = (
     "update collected_data set title = 'x; y -- z'",
     "delete from collected_data where title = 'it''s; gone'",
     "create table beside (source text references datasources (source))",
+    "alter table collection_tasks drop constraint collection_tasks_running_has_lease",
+    "alter table collection_tasks drop constraint collection_tasks_progress_check",
+    "alter table paused_sources drop constraint paused_sources_pkey",
+    "alter table collected_data add column half double precision generated always as (lat / 2) stored",
+    "alter table collected_data add column half double precision check (half is not null or lat is null)",
+    "alter table collected_data add column half double precision not null",
+    "drop index collection_tasks_one_write",
 )
-EXPANDS = {OTHERS[n] for n in (0, 1, 2, 5, 9, 10, 12, 15, 16, 17)}
+EXPANDS = {OTHERS[n] for n in (0, 1, 2, 5, 9, 10, 12, 13, 15, 16, 17, 18, 19, 21, 22)}
 
 
 async def done(connection: Connection, script: str) -> tuple[dict[str, str], set[str]]:
@@ -71,7 +79,7 @@ def test_the_plan_of_every_migration_is_what_the_server_does(empty: str) -> None
         wrong: dict[str, object] = {}
         connection = await connect(empty, application="test")
         for one in migrations("postgres"):
-            told = effects_of(one.sql, INDEXES)
+            told = effects_of(one.sql, INDEXES, CHECKS)
             async with connection.transaction():
                 locks, rewritten = await done(connection, one.sql)
             if (told.locks, told.rewrites) != (locks, rewritten):
@@ -87,7 +95,7 @@ async def test_statements_that_no_migration_has_yet_are_known_too(pg_pool: Pool)
     wrong = {}
     async with pg_pool.acquire() as connection:
         for text in OTHERS:
-            told = effects_of(text, INDEXES)
+            told = effects_of(text, INDEXES, CHECKS)
             transaction = connection.transaction()
             await transaction.start()
             locks, rewritten = await done(connection, text)
@@ -96,6 +104,13 @@ async def test_statements_that_no_migration_has_yet_are_known_too(pg_pool: Pool)
             if (told.locks, told.rewrites, told.kind == "expand") != (locks, rewritten, text in EXPANDS):
                 wrong[text] = (told.locks, locks, told.rewrites, rewritten, told.contracts)
     assert wrong == {}
+
+
+def test_an_older_process_works_on_beside_the_lanes() -> None:
+    """Of the ledger, which everything waits for: no contraction, and that it is written anew is said."""
+    lanes = next(one for one in migrations("postgres") if one.name == "0026_lanes")
+    told = effects_of(lanes.sql, INDEXES, CHECKS)
+    assert (told.contracts, told.rewrites) == ([], {"collection_tasks"})
 
 
 def test_what_is_not_known_counts_as_a_contraction_and_texts_are_no_statements() -> None:

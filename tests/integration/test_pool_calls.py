@@ -10,7 +10,8 @@ import asyncpg
 import pytest
 import pytest_asyncio
 
-from planetwire.database.postgres import Connection, Pool, connected, open_pool
+from planetwire.database.postgres import Connection, Pool, connected, open_pool, translated
+from planetwire.errors import BackendError
 
 READ = "select id from collected_data where source = $1"
 
@@ -101,3 +102,19 @@ async def test_a_caller_without_trouble_costs_no_second_round_trip(one: Pool, pg
         pid = connection.get_server_pid()
     async with connected(pg_dsn, application="looks on") as other:
         assert await other.fetchval("select query from pg_stat_activity where pid = $1", pid) == READ
+
+
+async def test_a_statement_from_before_its_table_got_a_column_fails_once_and_is_a_backends_error(
+    one: Pool, pg_pool: Pool
+) -> None:
+    """So that the loops of an older process survive the migration of a newer one."""
+
+    async def paused() -> list[Any]:
+        async with translated(), one.acquire() as connection, connection.transaction():
+            return list(await connection.fetch("select * from paused_sources"))
+
+    assert await paused() == []
+    await pg_pool.execute("alter table paused_sources add column why text")
+    with pytest.raises(BackendError):
+        await paused()
+    assert await paused() == []

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fix_installation import Installation
+from fix_installation import Installation, wait_for
 from installed_wheel import build_wheel, install_wheel
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,21 +65,52 @@ def installed(wheel: zipfile.ZipFile, tmp_path: Path) -> Path:
     return install_wheel(Path(str(wheel.filename)), tmp_path / "venv").with_name("planetwire")
 
 
-def test_the_installed_wheel_starts_without_node_and_serves_the_whole_page(installed: Path, data_dir: Path) -> None:
-    """S206: nothing of the source tree, and no program on the path, is needed to see the page."""
+@pytest.fixture
+def without_programs(data_dir: Path) -> dict[str, str]:
+    """An environment whose path leads nowhere: no Node, no PostgreSQL of the machine's."""
     empty = data_dir.parent / "nothing"
     empty.mkdir()
-    feeds = {"PLANETWIRE_FEEDS__AWC_METAR__ENABLED": "false", "PATH": str(empty)}
-    made = Installation(data_dir, ("up", "--only", "terminal"), feeds, program=(str(installed),)).start()
+    return {"PLANETWIRE_FEEDS__AWC_METAR__ENABLED": "false", "PATH": str(empty)}
+
+
+def assert_whole(http: httpx.Client, path: str) -> None:
+    """The page, and every file that it names."""
+    page = http.get(path)
+    assert (page.status_code, page.headers["content-type"].partition(";")[0]) == (200, "text/html")
+    named = re.findall(r'(?:src|href)="(/[^"]+)"', page.text)
+    assert len(named) >= 3
+    for name in named:
+        answer = http.get(name, headers={"Accept-Encoding": "gzip"})
+        assert (answer.status_code, answer.headers.get("content-encoding")) == (200, "gzip")
+
+
+def test_the_installed_wheel_starts_without_node_and_serves_the_whole_page(
+    installed: Path, data_dir: Path, without_programs: dict[str, str]
+) -> None:
+    """S206: nothing of the source tree, and no program on the path, is needed to see the page."""
+    made = Installation(data_dir, ("up", "--only", "terminal"), without_programs, program=(str(installed),)).start()
     try:
         with httpx.Client(base_url=made.url, trust_env=False) as http:
-            page = http.get("/terminal")
-            assert (page.status_code, page.headers["content-type"].partition(";")[0]) == (200, "text/html")
-            named = re.findall(r'(?:src|href)="(/[^"]+)"', page.text)
-            assert len(named) >= 3
-            for name in named:
-                answer = http.get(name, headers={"Accept-Encoding": "gzip"})
-                assert (answer.status_code, answer.headers.get("content-encoding")) == (200, "gzip")
+            assert_whole(http, "/terminal")
             assert len(http.get("/api/scan/terminal").json()["rows"]) >= 50
+    finally:
+        assert made.stop() == 0
+
+
+def test_the_installed_wheel_shows_the_demo_and_a_delete_empties_it(
+    installed: Path, data_dir: Path, without_programs: dict[str, str]
+) -> None:
+    """S206: as the README says: install the wheel, `planetwire demo`; its PostgreSQL and its feeds are in it."""
+    made = Installation(data_dir, ("demo",), without_programs, program=(str(installed),)).start()
+    try:
+        with httpx.Client(base_url=made.url, trust_env=False, timeout=30) as http:
+
+            def satellites() -> int:
+                return int(http.get("/api/v1/visualization/satellites").json()["count"])
+
+            assert_whole(http, "/earth")
+            wait_for(lambda: satellites() > 12_000, within_s=90, what="the demo's satellites")
+            assert made.execute("DELETE FROM collected_data WHERE source = 'celestrak_gp'") != "DELETE 0"
+            wait_for(lambda: satellites() == 0, within_s=30, what="an empty layer")
     finally:
         assert made.stop() == 0

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import httpx
 import orjson
 import pytest
 import pytest_asyncio
 from fastapi import FastAPI
+from jsonschema import Draft202012Validator
 
 from fakes import MemoryEventLog
 from planetwire.errors import BackendError
@@ -27,6 +29,8 @@ from planetwire.web.stores.cache_memory import MemoryCache
 
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 PATH = "/api/v1/visualization/satellites"
+SPEC = Path(__file__).resolve().parents[2] / "spec"
+LAYERS_SCHEMA = Draft202012Validator(orjson.loads((SPEC / "http/layers.v1.schema.json").read_bytes()))
 
 
 class FakeFacts:
@@ -330,7 +334,9 @@ async def test_a_layer_becomes_stale_by_time_and_live_by_a_success_alone(made: M
 
 async def test_layers_are_listed_before_any_feed_succeeded_and_without_a_database(made: Made) -> None:
     """Contracts §3."""
-    items = (await made.get("/api/v1/layers")).json()["items"]
+    answer = (await made.get("/api/v1/layers")).json()
+    LAYERS_SCHEMA.validate(answer)
+    items = answer["items"]
     assert [(item["id"], item["state"], item["count"]) for item in items] == [
         ("satellites", "empty", 0),
         ("earthquakes", "empty", 0),
@@ -341,7 +347,9 @@ async def test_layers_are_listed_before_any_feed_succeeded_and_without_a_databas
     assert items[0]["sources"] == ["celestrak_gp"]
     await made.change()
     made.facts.failing = True
-    items = (await made.get("/api/v1/layers")).json()["items"]
+    answer = (await made.get("/api/v1/layers")).json()
+    LAYERS_SCHEMA.validate(answer)
+    items = answer["items"]
     assert [(item["state"], item["count"]) for item in items] == [("unavailable", None), *[("empty", 0)] * 3]
 
 

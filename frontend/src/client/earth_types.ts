@@ -1,5 +1,7 @@
 /** What the Earth half says on the wire: layer events, snapshots, jobs, sources. Readers ignore unknown keys. */
 
+import type { CardRow, Look } from "./presentation_wire";
+
 export type Strategy = "clear_then_reload" | "reload" | "delta";
 
 export type LayerState = "live" | "stale" | "empty" | "unavailable" | "simulated";
@@ -71,6 +73,9 @@ export interface LayerInfo {
   kind: string;
   sources: readonly string[];
   provenance: Provenance;
+  look: Look;
+  /** Its rows; a layer without any has cards that say kind and time. */
+  card: readonly CardRow[];
   count: number;
   state: LayerState;
   last_success_at: string | null;

@@ -2,10 +2,11 @@
 import type { Feature, LayerInfo, LayerState, Provenance, Snapshot } from "./earth_types";
 import { type Http, HttpError } from "./http";
 import { finite, oneOf, type Raw, record, text, texts, whole } from "./parse";
+import { card, look } from "./presentation_wire";
 
 const STATES: readonly LayerState[] = ["live", "stale", "empty", "unavailable", "simulated"];
 
-/** A snapshot of 12,000 satellites over a slow line is several seconds of bytes. */
+/** A snapshot of 12,000 objects over a slow line is several seconds of bytes. */
 const SNAPSHOT_TIMEOUT_MS = 30_000;
 
 export function provenance(value: unknown): Provenance {
@@ -32,6 +33,8 @@ function layerInfo(value: unknown): LayerInfo | null {
     kind: text(raw.kind) ?? "",
     sources: texts(raw.sources),
     provenance: provenance(raw.provenance),
+    look: look(raw.look),
+    card: card(raw.card),
     count: whole(raw.count) ?? 0,
     state: oneOf(raw.state, STATES) ?? "unavailable",
     last_success_at: text(raw.last_success_at) ?? text(raw.last_success),

@@ -44,7 +44,7 @@ export interface JobsView {
   readonly counts: JobCounts | null;
   readonly rates: ReadonlyMap<number, RateSample>;
   readonly sources: readonly SourceInfo[];
-  /** Wishes on their way to the server, e.g. `cancel:7` or `collect:usgs_quakes`. */
+  /** Wishes on their way to the server, e.g. `cancel:7` or `collect:<source>`. */
   readonly pending: ReadonlySet<string>;
   /** Jobs that a person on this page started or ended: their turns are worth telling. */
   readonly mine: ReadonlySet<number>;

@@ -9,6 +9,7 @@ import {
   ScreenSpaceEventHandler,
   ScreenSpaceEventType,
 } from "@cesium/engine";
+import type { Look } from "../data/presentation";
 import { basemapLayer, loadBasemap } from "./globe_basemap";
 import { createCamera, type GlobeCamera } from "./globe_camera";
 import { createPointLayer, type PointId, type PointLayer } from "./globe_points";
@@ -43,7 +44,7 @@ export interface Globe {
   readonly ready: boolean;
   /** Time of the positions shown. */
   readonly at_ms: number;
-  setFeatures(layer: string, features: readonly DrawFeature[]): void;
+  setFeatures(layer: string, features: readonly DrawFeature[], look: Look): void;
   setVisible(layer: string, visible: boolean): void;
   /** Points on the globe, -1 for a layer that was never given. */
   count(layer: string): number;
@@ -196,9 +197,9 @@ export function createGlobe(container: HTMLElement, events: GlobeEvents): Globe 
     get at_ms() {
       return ticker.at_ms;
     },
-    setFeatures(id, features) {
+    setFeatures(id, features, look) {
       const held = layerOf(id);
-      held.points.setFeatures(features, Date.now());
+      held.points.setFeatures(features, look, Date.now());
       feedWorker(id, held);
       changed(ticker.at_ms);
     },

@@ -7,8 +7,10 @@ import {
   type PointPrimitive,
   PointPrimitiveCollection,
 } from "@cesium/engine";
+import { type Look, PLAIN_LOOK } from "../data/presentation";
 import type { DrawFeature, PointLook } from "./layer_style";
-import { styleOf } from "./layer_styles";
+import { changesWithTime, pointLook } from "./layer_styles";
+import { isMoving } from "./layer_values";
 
 /** What a picked point carries. */
 export interface PointId {
@@ -22,7 +24,7 @@ export interface PointLayer {
   readonly count: number;
   /** Elements of the moving objects, in the order in which their positions are given. */
   readonly elements: readonly unknown[];
-  setFeatures(features: readonly DrawFeature[], now_ms: number): void;
+  setFeatures(features: readonly DrawFeature[], look: Look, now_ms: number): void;
   /** Three numbers an element: metres, Earth-fixed; NaN takes the point away. */
   setPositions(positions: Float32Array): void;
   /** Looks that depend on age. */
@@ -55,6 +57,7 @@ export function createPointLayer(layer: string): PointLayer {
   let items = new Map<string, Item>();
   let moving: Item[] = [];
   let shown = 0;
+  let styled: Look = PLAIN_LOOK;
   const scratch = new Cartesian3();
 
   function place(point: PointPrimitive, at: Cartesian3 | null): void {
@@ -101,16 +104,16 @@ export function createPointLayer(layer: string): PointLayer {
     get elements() {
       return moving.map((item) => item.feature.data);
     },
-    setFeatures(features, now_ms) {
+    setFeatures(features, look, now_ms) {
+      styled = look;
       if (features.length === 0) dropAll();
       const next = new Map<string, Item>();
       moving = [];
       for (const feature of features) {
-        const style = styleOf(feature.kind, feature.data);
         const item = { point: items.get(feature.id)?.point ?? add(feature), feature };
         next.set(feature.id, item);
-        dress(item.point, style.look(feature, now_ms));
-        if (style.moving) moving.push(item);
+        dress(item.point, pointLook(look, feature, now_ms));
+        if (isMoving(feature.kind)) moving.push(item);
         else place(item.point, stillPlace(feature));
       }
       dropRest(next);
@@ -131,10 +134,8 @@ export function createPointLayer(layer: string): PointLayer {
       }
     },
     restyle(now_ms) {
-      for (const { point, feature } of items.values()) {
-        const style = styleOf(feature.kind, feature.data);
-        if (!style.moving) dress(point, style.look(feature, now_ms));
-      }
+      if (!changesWithTime(styled)) return;
+      for (const { point, feature } of items.values()) dress(point, pointLook(styled, feature, now_ms));
     },
     placeOf(feature) {
       const point = items.get(feature)?.point;

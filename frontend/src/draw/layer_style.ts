@@ -1,6 +1,5 @@
-/** How an object of a layer looks on the globe: the shape that every kind's file fills in. */
+/** What a drawing knows of a feature, and what a kind may add to the data of its features. */
 
-/** What a drawing needs to know of a feature. */
 export interface DrawFeature {
   readonly id: string;
   readonly kind: string;
@@ -18,8 +17,15 @@ export interface PointLook {
   size_px: number;
 }
 
-export interface KindStyle {
+/** Where a feature is drawn now. */
+export interface DrawnPlace {
+  readonly altitude_m: number;
+}
+
+/** What a `kind_<kind>.ts` gives out, for a kind whose place or values do not stand in its data. */
+export interface KindDrawing {
   /** True when the place follows from orbital elements and the time, not from lat and lon. */
   readonly moving: boolean;
-  look(feature: DrawFeature, now_ms: number): PointLook;
+  /** Values by the names that looks and cards call them; before those of the data. */
+  values(data: DrawFeature["data"], place: DrawnPlace | null): Readonly<Record<string, unknown>>;
 }

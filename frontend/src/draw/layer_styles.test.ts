@@ -1,59 +1,58 @@
 import { describe, expect, it } from "vitest";
+import type { Look } from "../data/presentation";
+import { PLAIN_LOOK } from "../data/presentation";
+import { layerOf } from "../testing/layers";
+import { drawing } from "./kind_satellite";
 import { legendOf } from "./layer_legend";
-import { ageLook, magnitudeSize_px } from "./layer_quakes";
-import { orbitOf, REGIME_COLOR } from "./layer_satellites";
 import type { DrawFeature } from "./layer_style";
-import { byKind, colorOf, styleOf } from "./layer_styles";
-import { isLate, TEMPERATURE_STEPS, temperatureStep, UNKNOWN_COLOR } from "./layer_weather";
+import { changesWithTime, colorOf, pointLook } from "./layer_styles";
+import { byKind, isMoving, valuesOf } from "./layer_values";
 
 const NOW_MS = Date.parse("2026-05-25T12:00:00Z");
+const SATELLITES = layerOf("satellites").look;
+const QUAKES = layerOf("earthquakes").look;
+const STATIONS = layerOf("weather_stations").look;
 
 function feature(kind: string, data: Record<string, unknown>, observed_at: string | null = null): DrawFeature {
   return { id: "x:1", kind, lat: 1, lon: 2, observed_at, data };
 }
 
-describe("regimes", () => {
-  it.each([
-    ["a space station", 15.5, 0.0004, "LEO", 400, 430],
-    ["a navigation satellite", 2.0056, 0.005, "MEO", 20_000, 20_400],
-    ["a geostationary one", 1.0027, 0.0002, "GEO", 35_700, 35_900],
-    ["Molniya", 2.006, 0.7, "HEO", 38_500, 40_500],
-  ])("%s", (_, MEAN_MOTION, ECCENTRICITY, regime, least_km, most_km) => {
-    const orbit = orbitOf({ MEAN_MOTION, ECCENTRICITY, INCLINATION: 51.6 });
-    expect(orbit?.regime).toBe(regime);
-    expect(orbit?.apogee_km).toBeGreaterThan(least_km);
-    expect(orbit?.apogee_km).toBeLessThan(most_km);
-  });
+const colorIn = (look: Look, key: string) => look.color?.classes.find((each) => each.key === key)?.color;
+const counts = (look: Look, features: readonly DrawFeature[]) =>
+  legendOf(look, features, NOW_MS).map(({ of, count }) => [of.key, count]);
 
-  it("period follows from turns a day", () => {
-    expect(orbitOf({ MEAN_MOTION: 16, ECCENTRICITY: 0 })?.period_min).toBe(90);
+describe("satellites", () => {
+  it("are coloured by regime, low ones smaller and fainter; one without an orbit is drawn as a low one", () => {
+    const look = (data: Record<string, unknown>) => pointLook(SATELLITES, feature("satellite", data), NOW_MS);
+    const low = { color: colorIn(SATELLITES, "LEO"), alpha: 0.78, size_px: 2 };
+    expect([look({ MEAN_MOTION: 15.5, ECCENTRICITY: 0 }), look({})]).toEqual([low, low]);
+    const high = { color: colorIn(SATELLITES, "GEO"), alpha: 0.95, size_px: 3 };
+    expect(look({ MEAN_MOTION: 1.0027, ECCENTRICITY: 0 })).toEqual(high);
   });
-
-  it.each([{}, { MEAN_MOTION: 0, ECCENTRICITY: 0 }, { MEAN_MOTION: 15, ECCENTRICITY: 1 }, { MEAN_MOTION: null }])(
-    "elements that say nothing have no orbit: %j",
-    (data) => {
-      expect(orbitOf(data)).toBeNull();
-    },
-  );
 });
 
 describe("quakes", () => {
   it("grow with magnitude, within bounds, and an unknown magnitude is small", () => {
-    const sizes = [-1, 0, 2, 4, 6, 9].map((magnitude) => magnitudeSize_px(magnitude));
+    const size = (mag: unknown) => pointLook(QUAKES, feature("earthquake", { mag }), NOW_MS).size_px;
+    const sizes = [-1, 0, 2, 4, 6, 9].map(size);
     expect(sizes).toEqual([...sizes].sort((a, b) => a - b));
-    expect([sizes[0], sizes.at(-1), magnitudeSize_px(null)]).toEqual([3, 29.7, 4]);
+    expect([sizes[0], sizes.at(-1), size(null), size("5"), size(Number.NaN), size(40)]).toEqual([3, 29.7, 4, 4, 4, 30]);
   });
 
   it("change colour an hour, a day and a week after", () => {
-    const colors = ["11:30", "10:00"].map((time) => ageLook(`2026-05-25T${time}:00Z`, NOW_MS).color);
-    const older = ["2026-05-20T12:00:00Z", "2026-04-20T12:00:00Z", null].map((at) => ageLook(at, NOW_MS).color);
+    const color = (at: string | null) => pointLook(QUAKES, feature("earthquake", {}, at), NOW_MS).color;
+    const colors = ["11:30", "10:00"].map((time) => color(`2026-05-25T${time}:00Z`));
+    const older = ["2026-05-20T12:00:00Z", "2026-04-20T12:00:00Z", null].map(color);
     expect(new Set([...colors, ...older]).size).toBe(4);
     expect(older[1]).toBe(older[2]);
+    expect(color("2026-05-25T11:00:00Z")).toBe(colors[0]);
   });
 });
 
 describe("weather stations", () => {
   const at = "2026-05-25T11:30:00Z";
+  const look = (data: Record<string, unknown>, observed_at: string | null = at) =>
+    pointLook(STATIONS, feature("weather_station", data, observed_at), NOW_MS);
 
   it.each([
     [-0.5, "freezing"],
@@ -63,50 +62,61 @@ describe("weather stations", () => {
     [25, "warm"],
     [60, "hot"],
   ])("%d °C is %s", (temp_c, key) => {
-    expect(temperatureStep({ temp_c })?.key).toBe(key);
-    const look = styleOf("weather_station", {}).look(feature("weather_station", { temp_c }, at), NOW_MS);
-    expect(look.color).toBe(TEMPERATURE_STEPS.find((step) => step.key === key)?.color);
+    expect(look({ temp_c }).color).toBe(colorIn(STATIONS, key));
   });
 
   it.each([null, "12", Number.NaN, undefined])("no temperature in %s: no colour of the scale", (temp_c) => {
-    expect(styleOf("weather_station", {}).look(feature("weather_station", { temp_c }, at), NOW_MS).color).toBe(
-      UNKNOWN_COLOR,
-    );
+    expect(look({ temp_c }).color).toBe(STATIONS.color?.unknown?.color);
+    expect(STATIONS.color?.classes.map(({ color }) => color)).not.toContain(look({ temp_c }).color);
   });
 
   it("are faint once they are later than their source ever is, whatever they were called last", () => {
     const late = (stale_s: unknown, observed_at: string | null) =>
-      isLate(feature("weather_station", { temp_c: 1, stale_s, freshness: "fresh" }, observed_at), NOW_MS);
+      look({ temp_c: 1, stale_s, freshness: "fresh" }, observed_at).alpha < 0.5;
     expect([late(1_800, at), late(1_799, at), late(undefined, at), late(7_200, null)]).toEqual([
       false,
       true,
       false,
       true,
     ]);
-    const look = (observed_at: string) =>
-      styleOf("weather_station", {}).look(feature("weather_station", { temp_c: 1 }, observed_at), NOW_MS).alpha;
-    expect(look("2026-05-25T10:00:00Z")).toBeLessThan(look(at));
+    expect(look({ temp_c: 1 }, "2026-05-25T10:00:00Z").alpha).toBeLessThan(look({ temp_c: 1 }).alpha);
   });
 });
 
 describe("kinds", () => {
-  it("a kind without an entry is a plain point of a lasting colour", () => {
-    const style = styleOf("volcano", {});
-    expect(style.moving).toBe(false);
-    expect(style.look(feature("volcano", {}), NOW_MS).color).toBe(colorOf("volcano"));
+  it("a layer without a look has plain points of a lasting colour", () => {
+    expect(isMoving("volcano")).toBe(false);
+    const look = pointLook(PLAIN_LOOK, feature("volcano", {}), NOW_MS);
+    expect(look).toEqual({ color: colorOf("volcano"), alpha: 0.9, size_px: 5 });
   });
 
-  it("a file of its own gives a kind its look", () => {
-    const style = styleOf("satellite", {});
-    expect(byKind({ "./kind_volcano.ts": { style } })).toEqual({ volcano: style });
+  it("a file of its own gives a kind its values", () => {
+    expect([...byKind({ "./kind_volcano.ts": { drawing } })]).toEqual([["volcano", drawing]]);
   });
 
   it("a quake of unusual type is drawn as a quake", () => {
-    expect(styleOf("explosion", { mag: 2 })).toBe(styleOf("earthquake", {}));
+    const [quake, explosion] = ["earthquake", "explosion"].map((kind) =>
+      pointLook(QUAKES, feature(kind, { mag: 2 }, "2026-05-25T11:30:00Z"), NOW_MS),
+    );
+    expect(explosion).toEqual(quake);
   });
 
   it("only satellites move", () => {
-    expect([styleOf("satellite", {}).moving, styleOf("earthquake", {}).moving]).toEqual([true, false]);
+    expect([isMoving("satellite"), isMoving("earthquake"), isMoving("constructor")]).toEqual([true, false, false]);
+  });
+
+  it("only looks that depend on an age change by themselves", () => {
+    expect([SATELLITES, QUAKES, STATIONS, PLAIN_LOOK].map(changesWithTime)).toEqual([false, true, true, false]);
+  });
+});
+
+describe("values", () => {
+  it("are the feature's own, then what its kind works out, then its data, and never what every object has", () => {
+    const data = { MEAN_MOTION: 16, ECCENTRICITY: 0, regime: "typed in", kind: "typed in", observed_at: "typed in" };
+    const values = valuesOf(feature("satellite", data));
+    const names = ["kind", "observed_at", "regime", "MEAN_MOTION", "constructor", "toString"];
+    expect(names.map(values)).toEqual(["satellite", null, "LEO", 16, undefined, undefined]);
+    expect(valuesOf(feature("volcano", data))("regime")).toBe("typed in");
   });
 });
 
@@ -114,14 +124,14 @@ describe("legends", () => {
   it("count every object once, in the scale's order", () => {
     const low = feature("satellite", { MEAN_MOTION: 15.5, ECCENTRICITY: 0 });
     const high = feature("satellite", { MEAN_MOTION: 1.0027, ECCENTRICITY: 0 });
-    expect(legendOf([high, low, low], NOW_MS)).toEqual([
-      { key: "LEO", color: REGIME_COLOR.LEO, count: 2 },
-      { key: "GEO", color: REGIME_COLOR.GEO, count: 1 },
+    expect(legendOf(SATELLITES, [high, low, low], NOW_MS)).toEqual([
+      { of: SATELLITES.color?.classes[0], count: 2 },
+      { of: SATELLITES.color?.classes[2], count: 1 },
     ]);
     const quakes = ["11:30", "10:00", "09:00"].map((time) =>
       feature("earthquake", { mag: 1 }, `2026-05-25T${time}:00Z`),
     );
-    expect(legendOf(quakes, NOW_MS).map(({ key, count }) => [key, count])).toEqual([
+    expect(counts(QUAKES, quakes)).toEqual([
       ["hour", 1],
       ["day", 2],
     ]);
@@ -129,14 +139,45 @@ describe("legends", () => {
 
   it("count stations by temperature, and those without one not at all", () => {
     const stations = [31, -1, 0, "?"].map((temp_c) => feature("weather_station", { temp_c }));
-    expect(legendOf(stations, NOW_MS).map(({ key, count }) => [key, count])).toEqual([
+    expect(counts(STATIONS, stations)).toEqual([
       ["freezing", 1],
       ["cold", 1],
       ["hot", 1],
     ]);
   });
 
-  it("kinds without a scale have none", () => {
-    expect(legendOf([feature("volcano", {})], NOW_MS)).toEqual([]);
+  it("are of the colours that are drawn, class by class", () => {
+    const quakes = ["11:59", "11:30", "10:00"].map((time) => feature("earthquake", {}, `2026-05-25T${time}:00Z`));
+    for (const each of [...quakes, feature("earthquake", {})]) {
+      const [entry] = legendOf(QUAKES, [each], NOW_MS);
+      expect(entry?.of.color).toBe(pointLook(QUAKES, each, NOW_MS).color);
+    }
+  });
+
+  it("layers without a scale have none", () => {
+    expect(counts(PLAIN_LOOK, [feature("volcano", {})])).toEqual([]);
+  });
+});
+
+describe("scales with gaps", () => {
+  const shades = ["low", "high"].map((key, index) => ({
+    key,
+    label: key,
+    label_zh: key,
+    color: `#00000${index}`,
+    alpha: 0.5,
+    up_to_s: null,
+    below: index + 1,
+    equals: null,
+    size_px: null,
+  }));
+  const look: Look = { ...PLAIN_LOOK, color: { by: "value", value: "ash_km", classes: shades, unknown: null } };
+
+  it("what is in no class has the kind's own colour and is not counted", () => {
+    const [inside, beyond, none] = [1.5, 2, "?"].map((ash_km) => feature("volcano", { ash_km }));
+    expect(pointLook(look, inside as DrawFeature, NOW_MS).color).toBe("#000001");
+    for (const out of [beyond, none])
+      expect(pointLook(look, out as DrawFeature, NOW_MS).color).toBe(colorOf("volcano"));
+    expect(counts(look, [inside, beyond, none] as DrawFeature[])).toEqual([["high", 1]]);
   });
 });

@@ -7,26 +7,21 @@ import type { ObjectCard } from "../client/object_wire";
 import { browserTimers } from "../client/timers";
 import { createObjectCard, type ObjectView } from "../data/object_card";
 import type { PointId } from "../draw/globe_points";
-import { orbitOf } from "../draw/layer_satellites";
-import { tempText } from "../draw/unit";
+import { valuesOf } from "../draw/layer_values";
 import { agoText } from "./age";
-import { coordinateText, countText, decimalText, radiusText, timeOf, utcText } from "./earth_format";
+import { rowShown } from "./card_text";
+import { coordinateText, radiusText, timeOf, utcText } from "./earth_format";
 import { CloseIcon } from "./icons";
 import { toastOnce } from "./toasts";
-import { provenanceIn, useEarthAccess, useLayer } from "./use_earth";
+import { labelIn, provenanceIn, useEarth, useEarthAccess, useLayer } from "./use_earth";
 import { useNow } from "./use_now";
 
-type Row = readonly [key: string, value: ReactNode];
+type Row = readonly [key: string, label: string, value: ReactNode];
 
-function number(value: unknown): number | null {
-  return typeof value === "number" && Number.isFinite(value) ? value : null;
-}
-
-function useTimeText(): (text: string | null | undefined) => ReactNode {
+function useTimeText(): (at_ms: number | null) => ReactNode {
   const { t } = useTranslation("earth");
   const now = useNow();
-  return (text) => {
-    const at_ms = timeOf(text);
+  return (at_ms) => {
     if (at_ms === null) return null;
     return (
       <>
@@ -36,99 +31,38 @@ function useTimeText(): (text: string | null | undefined) => ReactNode {
   };
 }
 
-function useSatelliteRows(feature: Feature, altitude_m: number | null): Row[] {
+/** As the layer declares them; of a layer that declares none, kind and time. */
+function useDataRows(feature: Feature, layer: string, altitude_m: number | null): Row[] {
   const { t, i18n } = useTranslation("earth");
+  const card = useEarth((view) => view.layers.find(({ id }) => id === layer)?.card);
   const timeText = useTimeText();
-  const orbit = orbitOf(feature.data);
-  const km = (value: number) => `${countText(Math.round(value), i18n.language)} km`;
-  const rows: Row[] = [
-    ["norad", String(feature.data.NORAD_CAT_ID ?? "")],
-    ["designator", typeof feature.data.OBJECT_ID === "string" ? feature.data.OBJECT_ID : null],
-    ["altitude", altitude_m === null ? t("card.no_position") : km(altitude_m / 1_000)],
-  ];
-  if (orbit) {
-    rows.push(
-      ["regime", `${orbit.regime} · ${t(`card.regimes.${orbit.regime}`)}`],
-      ["heights", `${km(orbit.perigee_km)} × ${km(orbit.apogee_km)}`],
-      ["inclination", `${decimalText(orbit.inclination_deg, i18n.language)}°`],
-      ["period", `${decimalText(orbit.period_min, i18n.language)} min`],
-    );
+  if (!card?.length) {
+    return [
+      ["kind", t("card.kind"), feature.kind],
+      ["observed", t("card.observed"), timeText(timeOf(feature.observed_at))],
+    ];
   }
-  const epoch = feature.data.EPOCH;
-  rows.push(["epoch", timeText(typeof epoch === "string" ? epoch : feature.observed_at)]);
-  return rows;
-}
-
-function useQuakeRows(feature: Feature): Row[] {
-  const { t, i18n } = useTranslation("earth");
-  const timeText = useTimeText();
-  const { data } = feature;
-  const magnitude = number(data.mag);
-  const depth = number(data.depth_km);
-  return [
-    [
-      "magnitude",
-      magnitude === null ? null : `${magnitude.toFixed(1)} ${typeof data.mag_type === "string" ? data.mag_type : ""}`,
-    ],
-    ["depth", depth === null ? null : `${decimalText(depth, i18n.language)} km`],
-    ["time", timeText(feature.observed_at)],
-    ["status", typeof data.status === "string" ? data.status : null],
-    ["tsunami", data.tsunami ? t("card.tsunami_yes") : null],
-  ];
-}
-
-function useWeatherRows(feature: Feature): Row[] {
-  const timeText = useTimeText();
-  const { data } = feature;
-  const temp_c = number(data.temp_c);
-  const text = (value: unknown) => (typeof value === "string" && value !== "" ? value : null);
-  return [
-    ["temperature", temp_c === null ? null : `${tempText(temp_c, "celsius")}C`],
-    ["observed", timeText(feature.observed_at)],
-    ["station", text(data.station_label) ?? text(data.station_code)],
-    ["observed_by", text(data.observed_by)],
-    ["airport", [text(data.airport), text(data.icao)].filter(Boolean).join(" · ") || null],
-  ];
-}
-
-function usePlainRows(feature: Feature): Row[] {
-  const timeText = useTimeText();
-  return [
-    ["kind", feature.kind],
-    ["observed", timeText(feature.observed_at)],
-  ];
+  const values = valuesOf(feature, altitude_m === null ? null : { altitude_m });
+  return card.map((row) => {
+    const shown = rowShown(row, values, i18n.language);
+    const value = typeof shown === "string" || shown === null ? shown : timeText(shown.at_ms);
+    return [row.key, labelIn(row, i18n.language), value];
+  });
 }
 
 function Rows({ rows }: { rows: readonly Row[] }) {
-  const { t } = useTranslation("earth");
   return (
     <dl className="card__rows">
-      {rows.map(([key, value]) =>
+      {rows.map(([key, label, value]) =>
         value ? (
           <div key={key}>
-            <dt>{t(`card.${key}`)}</dt>
+            <dt>{label}</dt>
             <dd className="num">{value}</dd>
           </div>
         ) : null,
       )}
     </dl>
   );
-}
-
-function SatelliteRows({ feature, altitude_m }: { feature: Feature; altitude_m: number | null }) {
-  return <Rows rows={useSatelliteRows(feature, altitude_m)} />;
-}
-
-function QuakeRows({ feature }: { feature: Feature }) {
-  return <Rows rows={useQuakeRows(feature)} />;
-}
-
-function WeatherRows({ feature }: { feature: Feature }) {
-  return <Rows rows={useWeatherRows(feature)} />;
-}
-
-function PlainRows({ feature }: { feature: Feature }) {
-  return <Rows rows={usePlainRows(feature)} />;
 }
 
 /** How a place that is not the fact's own was found, and how far off it may be. */
@@ -152,11 +86,11 @@ function Provenance({ card }: { card: ObjectCard }) {
   const { t, i18n } = useTranslation("earth");
   const { publisher, licence, coverage, limits } = provenanceIn(card.provenance, i18n.language);
   const rows: Row[] = [
-    ["layer", i18n.language.startsWith("zh") ? card.layer_title_zh : card.layer_title],
-    ["publisher", publisher],
-    ["licence", licence],
-    ["coverage", coverage],
-    ["limits", limits],
+    ["layer", t("card.layer"), i18n.language.startsWith("zh") ? card.layer_title_zh : card.layer_title],
+    ["publisher", t("card.publisher"), publisher],
+    ["licence", t("card.licence"), licence],
+    ["coverage", t("card.coverage"), coverage],
+    ["limits", t("card.limits"), limits],
   ];
   return (
     <details className="card__about">
@@ -176,23 +110,16 @@ function Content({ feature, picked, card }: { feature: Feature; picked: PointId;
   const place = drawn ?? known;
   const url = detailsUrl(feature);
   const locatedText = useLocatedText(card);
+  const dataRows = useDataRows(feature, picked.layer, drawn?.altitude_m ?? null);
   return (
     <>
-      {feature.kind === "satellite" ? (
-        <SatelliteRows feature={feature} altitude_m={drawn?.altitude_m ?? null} />
-      ) : feature.kind === "weather_station" ? (
-        <WeatherRows feature={feature} />
-      ) : "mag" in feature.data ? (
-        <QuakeRows feature={feature} />
-      ) : (
-        <PlainRows feature={feature} />
-      )}
+      <Rows rows={dataRows} />
       <Rows
         rows={[
-          ["position", place ? coordinateText(place.lat, place.lon) : null],
-          ["located", locatedText],
-          ["source", feature.source],
-          ["collected", timeText(card?.collected_at)],
+          ["position", t("card.position"), place ? coordinateText(place.lat, place.lon) : null],
+          ["located", t("card.located"), locatedText],
+          ["source", t("card.source"), feature.source],
+          ["collected", t("card.collected"), timeText(timeOf(card?.collected_at))],
         ]}
       />
       {url ? (

@@ -11,14 +11,14 @@ import { toastOnce } from "./toasts";
 import { layerTitle, useEarth, useEarthAccess, useLayer } from "./use_earth";
 
 /** Keeps the globe's layer equal to the store's; returns the way to stop. */
-function follow(earth: Earth, globe: Globe, id: string): () => void {
+function follow(earth: Earth, globe: Globe, { id, look }: LayerInfo): () => void {
   const layer = earth.layer(id);
   if (!layer) return () => undefined;
   const { features, visible } = layer.store.getState();
-  globe.setFeatures(id, features);
+  globe.setFeatures(id, features, look);
   globe.setVisible(id, visible);
   return layer.store.subscribe((view, before) => {
-    if (view.version !== before.version) globe.setFeatures(id, view.features);
+    if (view.version !== before.version) globe.setFeatures(id, view.features, look);
     if (view.visible !== before.visible) globe.setVisible(id, view.visible);
   });
 }
@@ -85,14 +85,16 @@ export function EarthGlobe({ onGlobe }: { onGlobe: (globe: Globe | null) => void
     };
   }, [earth, onGlobe, pick]);
 
-  const ids = layers.map((info) => info.id).join(" ");
+  // The registry is read again and again; only another layer or another look is drawn anew.
+  const drawn = JSON.stringify(layers.map(({ id, look }) => [id, look]));
+  // biome-ignore lint/correctness/useExhaustiveDependencies: `drawn` stands for what is drawn of `layers`
   useEffect(() => {
-    if (!globe || ids === "") return;
-    const stops = ids.split(" ").map((id) => follow(earth, globe, id));
+    if (!globe) return;
+    const stops = layers.map((info) => follow(earth, globe, info));
     return () => {
       for (const stop of stops) stop();
     };
-  }, [earth, globe, ids]);
+  }, [earth, globe, drawn]);
 
   useEffect(() => globe?.select(picked), [globe, picked]);
 

@@ -6,6 +6,7 @@ import type { LayerInfo, Snapshot } from "../client/earth_types";
 import { HttpError } from "../client/http";
 import type { Earth } from "../data/earth";
 import { createLayer } from "../data/layer";
+import { PLAIN_LOOK } from "../data/presentation";
 import { manualTimers, settle } from "../testing/clock";
 import { preparePanel } from "../testing/job_panel";
 import { EarthLayers } from "./EarthLayers";
@@ -22,6 +23,8 @@ const QUAKES: LayerInfo = {
   kind: "point",
   sources: ["usgs_quakes"],
   provenance: WORDS,
+  look: PLAIN_LOOK,
+  card: [],
   count: 1,
   state: "live",
   last_success_at: null,

@@ -2,22 +2,24 @@
 import { useMemo } from "react";
 import { useTranslation } from "react-i18next";
 import type { Feature } from "../client/earth_types";
+import type { Look } from "../client/presentation_wire";
 import { legendOf } from "../draw/layer_legend";
 import { countText } from "./earth_format";
+import { labelIn } from "./use_earth";
 import { useNow } from "./use_now";
 
-export function Legend({ features, version }: { features: readonly Feature[]; version: number }) {
-  const { t, i18n } = useTranslation("earth");
+export function Legend({ look, features, version }: { look: Look; features: readonly Feature[]; version: number }) {
+  const { i18n } = useTranslation("earth");
   const now_ms = useNow(60_000);
   // biome-ignore lint/correctness/useExhaustiveDependencies: `version` stands for the contents of `features`
-  const entries = useMemo(() => legendOf(features, now_ms), [features, version, now_ms]);
+  const entries = useMemo(() => legendOf(look, features, now_ms), [look, features, version, now_ms]);
   if (entries.length === 0) return null;
   return (
     <ul className="layer__legend">
-      {entries.map(({ key, color, count }) => (
-        <li key={key}>
-          <i style={{ background: color }} aria-hidden="true" />
-          <span className="dim">{t(`legend.${key}`)}</span>
+      {entries.map(({ of, count }) => (
+        <li key={of.key}>
+          <i style={{ background: of.color }} aria-hidden="true" />
+          <span className="dim">{labelIn(of, i18n.language)}</span>
           <span className="num">{countText(count, i18n.language)}</span>
         </li>
       ))}

@@ -38,7 +38,7 @@ export function durationText(duration_ms: number): string {
   return `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(seconds % 60)}`;
 }
 
-/** Milliseconds of an ISO time; one without a zone is UTC, as CelesTrak writes its epochs. Null if it is none. */
+/** Milliseconds of an ISO time; one without a zone is UTC. Null if it is none. */
 export function timeOf(text: string | null | undefined): number | null {
   if (!text) return null;
   const zoned = /(?:Z|[+-]\d\d:?\d\d)$/i.test(text) ? text : `${text}Z`;

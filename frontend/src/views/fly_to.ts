@@ -2,7 +2,7 @@
 import type { Found } from "../client/object_wire";
 import type { Globe } from "../draw/globe";
 
-/** A satellite found in a layer that was off has no place before its layer is loaded and moved. */
+/** An object that moves, found in a layer that was off, has no place before its layer is loaded and moved. */
 const PLACE_TRIES = 50;
 const PLACE_MS = 200;
 

@@ -2,6 +2,7 @@
 import { createContext, useContext } from "react";
 import { useStore } from "zustand";
 import type { LayerInfo, Provenance } from "../client/earth_types";
+import type { Labelled } from "../client/presentation_wire";
 import type { Earth, EarthView } from "../data/earth";
 import type { JobsView } from "../data/jobs";
 import type { LayerView } from "../data/layer";
@@ -42,6 +43,10 @@ export function useLayer(id: string): LayerView {
 /** In the reader's language, where the server has it. */
 export function provenanceIn(told: Provenance, language: string): Provenance {
   return language.startsWith("zh") && told.zh ? told.zh : told;
+}
+
+export function labelIn({ label, label_zh }: Labelled, language: string): string {
+  return language.startsWith("zh") ? label_zh : label;
 }
 
 export function layerTitle(info: LayerInfo, language: string): string {

@@ -52,6 +52,10 @@ begin
     returning task.id, task.status;
 end $$;
 
+CREATE FUNCTION public.planet_task_lane(task_type text) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    RETURN CASE task_type WHEN 'collect'::text THEN 'fill'::text WHEN 'clear_data'::text THEN 'clear'::text WHEN 'clear_cache'::text THEN 'free'::text WHEN 'earth_refresh'::text THEN 'free'::text ELSE NULL::text END;
+
 CREATE TABLE public.collection_tasks (
     id bigint NOT NULL,
     task_type text NOT NULL,
@@ -84,6 +88,7 @@ CREATE TABLE public.collection_tasks (
     sample text,
     deadline_at timestamp with time zone,
     retried_as bigint,
+    lane text GENERATED ALWAYS AS (public.planet_task_lane(task_type)) STORED,
     CONSTRAINT collection_tasks_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT collection_tasks_batches_check CHECK ((batches >= 0)),
     CONSTRAINT collection_tasks_max_attempts_check CHECK ((max_attempts >= 1)),
@@ -95,9 +100,9 @@ CREATE TABLE public.collection_tasks (
     CONSTRAINT collection_tasks_rejects_check CHECK ((rejects >= 0)),
     CONSTRAINT collection_tasks_running_has_lease CHECK (((lease_until IS NOT NULL) OR (status <> ALL (ARRAY['running'::text, 'cancelling'::text])))),
     CONSTRAINT collection_tasks_source_check CHECK ((source <> ''::text)),
+    CONSTRAINT collection_tasks_source_is_named CHECK (((source IS NOT NULL) OR (lane = 'free'::text))),
     CONSTRAINT collection_tasks_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'running'::text, 'cancelling'::text, 'completed'::text, 'failed'::text, 'cancelled'::text]))),
-    CONSTRAINT collection_tasks_task_type_check CHECK ((task_type = ANY (ARRAY['collect'::text, 'clear_data'::text, 'clear_cache'::text, 'earth_refresh'::text]))),
-    CONSTRAINT collection_tasks_write_has_source CHECK (((source IS NOT NULL) OR (task_type = ANY (ARRAY['clear_cache'::text, 'earth_refresh'::text]))))
+    CONSTRAINT collection_tasks_type_is_known CHECK ((lane IS NOT NULL))
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.01', autovacuum_analyze_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
 
@@ -139,7 +144,7 @@ begin
         -- In the order of places, as `names` is read. `case`: the lock is asked for last; `limit` ends the search.
         with front as materialized (
             select task.source from public.collection_tasks task
-            where task.status = 'queued' and task.parked is null and task.task_type in ('collect', 'clear_data')
+            where task.status = 'queued' and task.parked is null and task.lane <> 'free'
                 and (task.priority, task.id) >= (coalesce(floor_priority, -2147483648), coalesce(floor_id, 0))
             order by task.priority, task.id
             limit span
@@ -154,7 +159,7 @@ begin
                 where case
                     when (select true from public.collection_tasks busy
                         where busy.source = names.source and busy.status in ('running', 'cancelling')
-                            and busy.task_type in ('collect', 'clear_data') limit 1) is null
+                            and busy.lane <> 'free' limit 1) is null
                         and (select true from public.paused_sources pause
                             where pause.source = names.source limit 1) is null
                     then pg_try_advisory_xact_lock(hashtextextended('planet_source:' || names.source, 0))
@@ -176,13 +181,13 @@ begin
                 cross join lateral (
                     select task.priority, task.id from public.collection_tasks task
                     where task.source = names.source and task.status = 'queued'
-                        and task.parked is distinct from 'time' and task.task_type in ('collect', 'clear_data')
+                        and task.parked is distinct from 'time' and task.lane <> 'free'
                     order by task.priority, task.id limit 1
                 ) head
                 where names.source <> all (seen)
                     and (select true from public.collection_tasks busy
                         where busy.source = names.source and busy.status in ('running', 'cancelling')
-                            and busy.task_type in ('collect', 'clear_data') limit 1) is null
+                            and busy.lane <> 'free' limit 1) is null
                     and (select true from public.paused_sources pause
                         where pause.source = names.source limit 1) is null
                 order by head.priority, head.id
@@ -198,7 +203,7 @@ begin
         cross join lateral (
             select head.id, head.task_type from public.collection_tasks head
             where head.source = free.source and head.status = 'queued' and head.parked is distinct from 'time'
-                and head.task_type in ('collect', 'clear_data')
+                and head.lane <> 'free'
             order by head.priority, head.id limit 1
         ) head
         join public.collection_tasks task on task.id = head.id
@@ -206,12 +211,12 @@ begin
             -- Asked source by source: as an anti join it would read all that runs, the dead included.
             and (select true from public.collection_tasks busy
                 where busy.source = free.source and busy.status in ('running', 'cancelling')
-                    and busy.task_type in ('collect', 'clear_data') limit 1) is null
+                    and busy.lane <> 'free' limit 1) is null
         for update of task skip locked
     ), keyless as (
         select task.id, task.priority from public.collection_tasks task
         where task.status = 'queued' and task.parked is distinct from 'time'
-            and task.task_type in ('clear_cache', 'earth_refresh') and task.task_type = any (types)
+            and task.lane = 'free' and task.task_type = any (types)
         order by task.priority, task.id
         limit most
         for update skip locked
@@ -237,13 +242,13 @@ begin
             + make_interval(secs => deadlines[array_position(types, task.task_type)]),
         finished_at = null,
         message = null,
-        phase = case task.task_type when 'collect' then 'fetch' when 'clear_data' then 'clear' else 'hint' end,
+        phase = case task.lane when 'fill' then 'fetch' when 'clear' then 'clear' else 'hint' end,
         sample = null,
         -- A clearing goes on where it was; a collection starts over.
-        progress = case task.task_type when 'clear_data' then task.progress else 0 end,
-        records_processed = case task.task_type when 'clear_data' then task.records_processed else 0 end,
-        records_total = case task.task_type when 'clear_data' then task.records_total end,
-        batches = case task.task_type when 'clear_data' then task.batches else 0 end,
+        progress = case task.lane when 'clear' then task.progress else 0 end,
+        records_processed = case task.lane when 'clear' then task.records_processed else 0 end,
+        records_total = case task.lane when 'clear' then task.records_total end,
+        batches = case task.lane when 'clear' then task.batches else 0 end,
         rejects = 0
     where task.id = any (picked)
     returning task.*;
@@ -298,7 +303,7 @@ begin
     perform set_config('planetwire.wakes', '', true);
     perform public.planet_wake_sources(array(
         select distinct task.source from public.collection_tasks task
-        where task.id = any (ids) and task.task_type in ('collect', 'clear_data')));
+        where task.id = any (ids) and task.lane <> 'free'));
 end $$;
 
 CREATE FUNCTION public.planet_count_rows(target text, wanted_source text) RETURNS bigint
@@ -422,7 +427,7 @@ begin
     perform set_config('planetwire.wakes', '', true);
     perform public.planet_wake_sources(array(
         select distinct task.source from public.collection_tasks task
-        where task.id = any (ids) and task.task_type in ('collect', 'clear_data')));
+        where task.id = any (ids) and task.lane <> 'free'));
 end $$;
 
 CREATE FUNCTION public.planet_end_status(wanted text, again boolean, status text, attempts integer, max_attempts integer) RETURNS text
@@ -550,10 +555,10 @@ begin
         where status in ('running', 'cancelling') and lease_seq >= 0 limit most) capped;
     select count(*) into queued from (
         (select from public.collection_tasks
-         where status = 'queued' and task_type in ('collect', 'clear_data') limit most)
+         where status = 'queued' and lane <> 'free' limit most)
         union all
         (select from public.collection_tasks
-         where status = 'queued' and task_type in ('clear_cache', 'earth_refresh') limit most)
+         where status = 'queued' and lane = 'free' limit most)
         limit most) capped;
     select count(*) into dead from (
         select from public.collection_tasks where status = 'failed' and retried_as is null limit most) capped;
@@ -586,15 +591,15 @@ begin
             (select waiting.* from (
                 select task.* from public.collection_tasks task
                 where task.source = wanted_source and task.status = 'queued'
-                    and task.parked is distinct from 'time' and task.task_type in ('collect', 'clear_data')
+                    and task.parked is distinct from 'time' and task.lane <> 'free'
                 union all
                 select task.* from public.collection_tasks task
                 where task.source = wanted_source and task.status = 'queued'
-                    and not (task.parked is distinct from 'time') and task.task_type in ('collect', 'clear_data')
+                    and not (task.parked is distinct from 'time') and task.lane <> 'free'
                 union all
                 select task.* from public.collection_tasks task
                 where task.source = wanted_source and task.status = 'queued'
-                    and task.task_type in ('clear_cache', 'earth_refresh')
+                    and task.lane = 'free'
              ) waiting
              where (wanted_status is null or wanted_status = 'queued') and (before_id is null or waiting.id < before_id)
              order by waiting.id + 0 desc limit most)
@@ -795,14 +800,14 @@ begin
     end if;
     with front as materialized (
         select task.id, task.source from public.collection_tasks task
-        where task.status = 'queued' and task.parked is null and task.task_type in ('collect', 'clear_data')
+        where task.status = 'queued' and task.parked is null and task.lane <> 'free'
         order by task.priority, task.id
         limit span
     ), names as materialized (
         select distinct front.source from front
     ), busy as materialized (
         select run.source from names join public.collection_tasks run on run.source = names.source
-        where run.status in ('running', 'cancelling') and run.task_type in ('collect', 'clear_data')
+        where run.status in ('running', 'cancelling') and run.lane <> 'free'
         for share of run skip locked
     ), paused as materialized (
         select pause.source from names join public.paused_sources pause on pause.source = names.source
@@ -894,24 +899,24 @@ begin
     for step in 1 .. most loop
         select task.source into key from public.collection_tasks task
         where task.source > key and task.status = 'queued' and task.parked is distinct from 'time'
-            and task.task_type in ('collect', 'clear_data')
+            and task.lane <> 'free'
         order by task.source limit 1;
         last_source := key;  -- null at the end: the next sweep begins anew
         exit when key is null;
         continue when exists (
             select from public.collection_tasks run
             where run.source = key and run.status in ('running', 'cancelling')
-                and run.task_type in ('collect', 'clear_data'));
+                and run.lane <> 'free');
         continue when exists (select from public.paused_sources pause where pause.source = key);
         continue when exists (
             select from public.collection_tasks seen
             where seen.source = key and seen.status = 'queued' and seen.parked is null
-                and seen.task_type in ('collect', 'clear_data'));
+                and seen.lane <> 'free');
         if pg_try_advisory_xact_lock(hashtextextended('planet_source:' || key, 0)) then
             -- Once more, since a claim of the source may have committed between the looks above.
             if not exists (
                 select from public.collection_tasks task
-                where task.source = key and task.task_type in ('collect', 'clear_data')
+                where task.source = key and task.lane <> 'free'
                     and (task.status in ('running', 'cancelling') or task.status = 'queued' and task.parked is null))
             then
                 perform public.planet_wake_sources(array[key]);
@@ -986,12 +991,12 @@ declare
     found text[] := array(
         with recursive names as (
             (select task.source from public.collection_tasks task
-             where task.status = 'queued' and task.task_type in ('collect', 'clear_data')
+             where task.status = 'queued' and task.lane <> 'free'
              order by task.source limit 1)
             union all
             select (
                 select task.source from public.collection_tasks task
-                where task.status = 'queued' and task.task_type in ('collect', 'clear_data')
+                where task.status = 'queued' and task.lane <> 'free'
                     and task.source > names.source
                 order by task.source limit 1)
             from names where names.source is not null
@@ -1026,14 +1031,14 @@ begin
         cross join lateral (
             select next.parked from public.collection_tasks next
             where next.source = freed.source and next.status = 'queued'
-                and next.parked is distinct from 'time' and next.task_type in ('collect', 'clear_data')
+                and next.parked is distinct from 'time' and next.lane <> 'free'
             order by next.priority, next.id
             limit 1
         ) next
         cross join lateral (
             select waiting.id from public.collection_tasks waiting
             where next.parked = 'source' and waiting.source = freed.source and waiting.status = 'queued'
-                and waiting.parked is distinct from 'time' and waiting.task_type in ('collect', 'clear_data')
+                and waiting.parked is distinct from 'time' and waiting.lane <> 'free'
             order by waiting.priority, waiting.id
             limit 1
             for update skip locked
@@ -1616,7 +1621,7 @@ CREATE INDEX collected_data_source_id ON public.collected_data USING btree (sour
 
 CREATE INDEX collected_data_source_observed ON public.collected_data USING btree (source, observed_at DESC);
 
-CREATE INDEX collection_tasks_claim ON public.collection_tasks USING btree (priority, id) INCLUDE (source) WHERE ((status = 'queued'::text) AND (parked IS NULL) AND (task_type = ANY (ARRAY['collect'::text, 'clear_data'::text])));
+CREATE INDEX collection_tasks_busy ON public.collection_tasks USING btree (source) WHERE ((status = ANY (ARRAY['running'::text, 'cancelling'::text])) AND (lane <> 'free'::text));
 
 CREATE INDEX collection_tasks_due ON public.collection_tasks USING btree (scheduled_at) WHERE ((status = 'queued'::text) AND (parked = 'time'::text));
 
@@ -1624,11 +1629,13 @@ CREATE INDEX collection_tasks_ended_source ON public.collection_tasks USING btre
 
 CREATE INDEX collection_tasks_finished ON public.collection_tasks USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 
-CREATE INDEX collection_tasks_heads ON public.collection_tasks USING btree (source, ((parked IS DISTINCT FROM 'time'::text)), priority, id) WHERE ((status = 'queued'::text) AND (task_type = ANY (ARRAY['collect'::text, 'clear_data'::text])));
+CREATE INDEX collection_tasks_free ON public.collection_tasks USING btree (((parked IS DISTINCT FROM 'time'::text)), priority, id) WHERE ((status = 'queued'::text) AND (lane = 'free'::text));
+
+CREATE INDEX collection_tasks_front ON public.collection_tasks USING btree (priority, id) INCLUDE (source) WHERE ((status = 'queued'::text) AND (parked IS NULL) AND (lane <> 'free'::text));
 
 CREATE UNIQUE INDEX collection_tasks_idempotency ON public.collection_tasks USING btree (idempotency_key) WHERE (idempotency_key IS NOT NULL);
 
-CREATE INDEX collection_tasks_keyless ON public.collection_tasks USING btree (((parked IS DISTINCT FROM 'time'::text)), priority, id) WHERE ((status = 'queued'::text) AND (task_type = ANY (ARRAY['clear_cache'::text, 'earth_refresh'::text])));
+CREATE INDEX collection_tasks_next ON public.collection_tasks USING btree (source, ((parked IS DISTINCT FROM 'time'::text)), priority, id) WHERE ((status = 'queued'::text) AND (lane <> 'free'::text));
 
 CREATE UNIQUE INDEX collection_tasks_one_write ON public.collection_tasks USING btree (source) WHERE ((status = ANY (ARRAY['running'::text, 'cancelling'::text])) AND (task_type = ANY (ARRAY['collect'::text, 'clear_data'::text])));
 
@@ -1676,9 +1683,9 @@ CREATE TRIGGER collection_tasks_scheduled_new BEFORE INSERT ON public.collection
 
 CREATE TRIGGER collection_tasks_touched BEFORE UPDATE ON public.collection_tasks FOR EACH ROW WHEN (((old.parked = 'source'::text) AND (new.parked = 'source'::text))) EXECUTE FUNCTION public.planet_unpark();
 
-CREATE TRIGGER collection_tasks_wake_changed AFTER UPDATE OF status, source, task_type, scheduled_at ON public.collection_tasks FOR EACH ROW WHEN (((old.task_type = ANY (ARRAY['collect'::text, 'clear_data'::text])) AND (((old.status = ANY (ARRAY['running'::text, 'cancelling'::text])) AND (new.status <> ALL (ARRAY['running'::text, 'cancelling'::text])) AND (current_setting('planetwire.wakes'::text, true) IS DISTINCT FROM 'together'::text)) OR ((old.status = 'queued'::text) AND ((new.status <> ALL (ARRAY['queued'::text, 'running'::text])) OR (new.source IS DISTINCT FROM old.source) OR (new.task_type IS DISTINCT FROM old.task_type) OR (new.parked = 'time'::text)))))) EXECUTE FUNCTION public.planet_wake_after();
+CREATE TRIGGER collection_tasks_wake_changed AFTER UPDATE OF status, source, task_type, scheduled_at ON public.collection_tasks FOR EACH ROW WHEN (((old.lane <> 'free'::text) AND (((old.status = ANY (ARRAY['running'::text, 'cancelling'::text])) AND (new.status <> ALL (ARRAY['running'::text, 'cancelling'::text])) AND (current_setting('planetwire.wakes'::text, true) IS DISTINCT FROM 'together'::text)) OR ((old.status = 'queued'::text) AND ((new.status <> ALL (ARRAY['queued'::text, 'running'::text])) OR (new.source IS DISTINCT FROM old.source) OR (new.task_type IS DISTINCT FROM old.task_type) OR (new.parked = 'time'::text)))))) EXECUTE FUNCTION public.planet_wake_after();
 
-CREATE TRIGGER collection_tasks_wake_deleted AFTER DELETE ON public.collection_tasks FOR EACH ROW WHEN (((old.task_type = ANY (ARRAY['collect'::text, 'clear_data'::text])) AND (old.status = ANY (ARRAY['queued'::text, 'running'::text, 'cancelling'::text])))) EXECUTE FUNCTION public.planet_wake_after();
+CREATE TRIGGER collection_tasks_wake_deleted AFTER DELETE ON public.collection_tasks FOR EACH ROW WHEN (((old.lane <> 'free'::text) AND (old.status = ANY (ARRAY['queued'::text, 'running'::text, 'cancelling'::text])))) EXECUTE FUNCTION public.planet_wake_after();
 
 CREATE TRIGGER earth_refresh_hints_added AFTER INSERT ON public.earth_refresh_hints FOR EACH STATEMENT EXECUTE FUNCTION public.planet_note_hint();
 
@@ -1718,7 +1725,7 @@ ALTER TABLE public.collected_data ENABLE ALWAYS TRIGGER planet_derived_truncate;
 
 CREATE TRIGGER tr_audit_log_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit_log FOR EACH STATEMENT EXECUTE FUNCTION public.planet_audit_append_only();
 
-CREATE TRIGGER tr_collection_tasks_cleared AFTER UPDATE OF status ON public.collection_tasks FOR EACH ROW WHEN (((new.task_type = 'clear_data'::text) AND (new.status = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])) AND (old.status <> ALL (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])))) EXECUTE FUNCTION public.planet_note_cleared();
+CREATE TRIGGER tr_collection_tasks_cleared AFTER UPDATE OF status ON public.collection_tasks FOR EACH ROW WHEN (((new.lane = 'clear'::text) AND (new.status = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])) AND (old.status <> ALL (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])))) EXECUTE FUNCTION public.planet_note_cleared();
 
 CREATE TRIGGER tr_planet_collected_data_changed_delete AFTER DELETE ON public.collected_data REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.planet_note_delete('collected_data');
 

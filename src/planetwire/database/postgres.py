@@ -55,6 +55,8 @@ SERVER_BUSY = (
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
 )
+# Of a statement that was prepared before its table got a column: inside a transaction, once; then it is prepared anew.
+SCHEMA_CHANGED = (asyncpg.InvalidCachedStatementError,)
 
 
 async def set_codecs(connection: Connection) -> None:
@@ -204,7 +206,7 @@ async def translated() -> AsyncIterator[None]:
         yield
     except asyncpg.TransactionRollbackError as error:
         raise BackendError(f"PostgreSQL: {error}", code=DEADLOCK) from error
-    except (*CONNECTION_ERRORS, *SERVER_BUSY) as error:
+    except (*CONNECTION_ERRORS, *SERVER_BUSY, *SCHEMA_CHANGED) as error:
         raise BackendError(f"PostgreSQL: {error!r}") from error
 
 

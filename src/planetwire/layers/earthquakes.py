@@ -5,6 +5,7 @@ from __future__ import annotations
 from planetwire.layers.places import GEONAMES, GEONAMES_LICENCE, GEONAMES_ZH, asked
 from planetwire.layers.values import joined, number, text
 from planetwire.model import Derived, Fact, LayerAdapter, Provenance
+from planetwire.model.presentation import CardRow, Choice, GrowingSize, Look, Scale, ScaleClass
 
 
 def _derive(fact: Fact) -> Derived:
@@ -20,6 +21,30 @@ def _derive(fact: Fact) -> Derived:
     )
 
 
+HOUR_S = 3_600.0
+LOOK = Look(
+    color=Scale(
+        by="age",
+        classes=(
+            ScaleClass("hour", "< 1 h", "1 小时内", "#ff5f4f", alpha=0.95, up_to_s=HOUR_S),
+            ScaleClass("day", "< 24 h", "24 小时内", "#ff9a4d", alpha=0.85, up_to_s=24 * HOUR_S),
+            ScaleClass("week", "< 7 d", "7 天内", "#e2c08a", alpha=0.7, up_to_s=7 * 24 * HOUR_S),
+            ScaleClass("older", "older", "更早", "#a8967c", alpha=0.55),
+        ),
+    ),
+    # The area grows by two thirds with each unit, from a speck to 30 px at magnitude 9.
+    size=GrowingSize("mag", base_px=3.0, factor=1.29, least_px=3.0, most_px=30.0, else_px=4.0),
+)
+CARD = (
+    CardRow("magnitude", "Magnitude", "震级", ("mag",), "number", decimals=1, unit_from="mag_type"),
+    CardRow("depth", "Depth", "深度", ("depth_km",), "number", unit="km"),
+    CardRow("time", "Time", "时间", ("observed_at",), "time"),
+    CardRow("status", "Review", "审核", ("status",)),
+    CardRow(
+        "tsunami", "Tsunami", "海啸", ("tsunami",), "flag", choices=(Choice("yes", "message issued", "已发布通告"),)
+    ),
+)
+
 EARTHQUAKES = LayerAdapter(
     id="earthquakes",
     title="Earthquakes",
@@ -29,6 +54,8 @@ EARTHQUAKES = LayerAdapter(
     feeds=(("collected_data", "usgs_quakes"), ("resolved_locations", "usgs_quakes")),
     owned_tables=("resolved_locations", "earth_interactables"),
     derive=_derive,
+    look=LOOK,
+    card=CARD,
     cache_patterns=("earth:layer:earthquakes:*",),
     stale_after_s=1800.0,  # the feed is rebuilt every minute
     provenance=Provenance(

@@ -9,6 +9,7 @@ from typing import Any
 
 from planetwire.layers.values import number, text
 from planetwire.model import Derived, Fact, Json, LayerAdapter, Orbit, Provenance
+from planetwire.model.presentation import CardRow, Choice, FixedSize, Look, Scale, ScaleClass
 
 MU_KM3_S2 = 398_600.8  # WGS 72, as in SGP4
 EARTH_KM = 6_378.135
@@ -73,6 +74,56 @@ def _regime(turns: float, ecc: float, apogee_km: float) -> str:
     return "GEO" if 0.9 < turns < 1.1 else "MEO"
 
 
+# What is in lower case is worked out by the page's drawing of satellites, from the elements and the time.
+LOOK = Look(
+    color=Scale(
+        by="category",
+        value="regime",
+        classes=(
+            ScaleClass("LEO", "LEO", "低轨", "#5cc4dd", alpha=0.78, size_px=2.0),
+            ScaleClass("MEO", "MEO", "中轨", "#f0b64a", equals="MEO"),
+            ScaleClass("GEO", "GEO", "同步轨道", "#b79bff", equals="GEO"),
+            ScaleClass("HEO", "HEO", "大椭圆", "#e58fd0", equals="HEO"),
+        ),
+    ),
+    size=FixedSize(3.0),
+)
+REGIMES = (
+    Choice("LEO", "LEO · low Earth orbit", "LEO · 近地轨道"),
+    Choice("MEO", "MEO · medium Earth orbit", "MEO · 中地球轨道"),
+    Choice("GEO", "GEO · geosynchronous", "GEO · 地球同步轨道"),
+    Choice("HEO", "HEO · highly elliptical", "HEO · 大椭圆轨道"),
+)
+CARD = (
+    CardRow("norad", "NORAD id", "NORAD 编号", ("NORAD_CAT_ID",)),
+    CardRow("designator", "Designator", "国际编号", ("OBJECT_ID",)),
+    CardRow(
+        "altitude",
+        "Altitude",
+        "高度",
+        ("altitude_km",),
+        "number",
+        decimals=0,
+        unit="km",
+        otherwise="no position",
+        otherwise_zh="没有位置",
+    ),
+    CardRow("regime", "Regime", "轨道类型", ("regime",), "choice", choices=REGIMES),
+    CardRow(
+        "heights",
+        "Perigee × apogee",
+        "近地点 × 远地点",
+        ("perigee_km", "apogee_km"),
+        "number",
+        join=" × ",
+        decimals=0,
+        unit="km",
+    ),
+    CardRow("inclination", "Inclination", "倾角", ("inclination_deg",), "number", unit="°"),
+    CardRow("period", "Period", "周期", ("period_min",), "number", unit="min"),
+    CardRow("epoch", "Elements", "轨道根数", ("EPOCH", "observed_at"), "time"),
+)
+
 SATELLITES = LayerAdapter(
     id="satellites",
     title="Satellites",
@@ -86,6 +137,8 @@ SATELLITES = LayerAdapter(
     ),
     owned_tables=("satellite_orbits", "resolved_locations", "earth_interactables"),
     derive=_derive,
+    look=LOOK,
+    card=CARD,
     aliases={"celestrak_tle": "celestrak_gp"},
     cache_patterns=("earth:layer:satellites:*",),
     stale_after_s=24 * 3600.0,  # the feed runs every few hours; elements older than a day drift by kilometres

@@ -5,6 +5,7 @@ from __future__ import annotations
 from planetwire.layers.places import GEONAMES, GEONAMES_LICENCE, GEONAMES_ZH, asked
 from planetwire.layers.values import joined, text
 from planetwire.model import Derived, Fact, LayerAdapter, Provenance
+from planetwire.model.presentation import CardRow, FixedSize, Late, Look, Paint, Scale, ScaleClass
 
 
 def _derive(fact: Fact) -> Derived:
@@ -17,6 +18,30 @@ def _derive(fact: Fact) -> Derived:
     )
 
 
+LOOK = Look(
+    color=Scale(
+        by="value",
+        value="temp_c",
+        classes=(
+            ScaleClass("freezing", "< 0 °C", "低于 0 °C", "#8fb3ff", below=0.0),
+            ScaleClass("cold", "< 10 °C", "低于 10 °C", "#5cc4dd", below=10.0),
+            ScaleClass("mild", "< 20 °C", "低于 20 °C", "#56d494", below=20.0),
+            ScaleClass("warm", "< 30 °C", "低于 30 °C", "#f0b64a", below=30.0),
+            ScaleClass("hot", "≥ 30 °C", "30 °C 及以上", "#ff6f59"),
+        ),
+        unknown=Paint("#a8967c"),
+    ),
+    size=FixedSize(7.0),
+    late=Late(after_s=3_600.0, alpha=0.35, value="stale_s"),
+)
+CARD = (
+    CardRow("temperature", "Temperature", "气温", ("temp_c",), "temperature"),
+    CardRow("observed", "Observed", "观测时间", ("observed_at",), "time"),
+    CardRow("station", "Station", "站点", ("station_label", "station_code")),
+    CardRow("observed_by", "Observed by", "观测来源", ("observed_by",)),
+    CardRow("airport", "Airport", "机场", ("airport", "icao"), join=" · "),
+)
+
 WEATHER_STATIONS = LayerAdapter(
     id="weather_stations",
     title="Weather stations",
@@ -27,6 +52,8 @@ WEATHER_STATIONS = LayerAdapter(
     owned_tables=("resolved_locations", "earth_interactables"),
     readings_of=("awc_metar", "runway_obs"),
     derive=_derive,
+    look=LOOK,
+    card=CARD,
     cache_patterns=("earth:layer:weather_stations:*", "dash:terminal:*"),
     stale_after_s=7200.0,  # an airport reports every half hour or hour
     provenance=Provenance(

@@ -18,6 +18,7 @@ LOCKS = ("row exclusive", "share update exclusive", "share", "share row exclusiv
 _DOLLAR = re.compile(r"\$[A-Za-z_]*\$")
 _QUOTED = re.compile(r"'(?:[^']|'')*'")
 _NAME = r"(?:public\.)?([a-z_][a-z0-9_]*)"
+_BRACKETS = re.compile(r"\((?:[^()]|\([^()]*\))*\)")  # and those within
 _VOLATILE = re.compile(r"\b(clock_timestamp|random|gen_random_uuid|nextval|timeofday)\s*\(|\bas identity\b|\bstored\b")
 _INDEX = rf"create (?:unique )?index (?:concurrently )?(?:if not exists )?(\S+) on {_NAME}"
 _CREATED = re.compile(rf"create (?:unlogged )?table (?:if not exists )?{_NAME}")
@@ -32,7 +33,8 @@ class Effects:
     reads: set[str] = field(default_factory=set)  # every row, for an index or a check
     writes: set[str] = field(default_factory=set)  # rows
     contracts: list[str] = field(default_factory=list)
-    indexes: Mapping[str, str] = field(default_factory=dict)  # whose they are
+    indexes: Mapping[str, tuple[str, bool]] = field(default_factory=dict)  # whose they are, and whether unique
+    checks: frozenset[str] = frozenset()
     _new: set[str] = field(default_factory=set)
 
     @property
@@ -53,20 +55,28 @@ class Effects:
         self._new.add(table)
 
 
-def effects_of(script: str, indexes: Mapping[str, str] | None = None) -> Effects:
+def effects_of(
+    script: str, indexes: Mapping[str, tuple[str, bool]] | None = None, checks: frozenset[str] = frozenset()
+) -> Effects:
     """Of a PostgreSQL migration; of one for SQLite too, where any change locks the whole file. `indexes`: by name the
-    table of each that earlier migrations made.
+    table of each that earlier migrations made, and whether it is unique; `checks`: the names of theirs.
     """
-    effects = Effects(indexes=indexes or {})
+    effects = Effects(indexes=indexes or {}, checks=checks)
     for statement in statements(script):
         _read(statement, effects)
     return effects
 
 
-def indexes_of(scripts: Iterable[str]) -> dict[str, str]:
-    """By name the table of each index that migrations make."""
+def indexes_of(scripts: Iterable[str]) -> dict[str, tuple[str, bool]]:
+    """By name the table of each index that migrations make, and whether it is unique."""
     found = (re.match(_INDEX, statement) for script in scripts for statement in statements(script))
-    return {match[1]: match[2] for match in found if match}
+    return {match[1]: (match[2], match[0].startswith("create unique")) for match in found if match}
+
+
+def checks_of(scripts: Iterable[str]) -> frozenset[str]:
+    """The names that migrations give to checks."""
+    found = (re.findall(r"\bconstraint (\S+) check\b", line) for script in scripts for line in statements(script))
+    return frozenset(name for names in found for name in names)
 
 
 def statements(script: str) -> Iterator[str]:
@@ -138,6 +148,8 @@ def _changed_table(found: re.Match[str], statement: str, effects: Effects) -> No
     table, actions = found[1], found[2]
     for action in _actions(actions):
         mode, contract = _action(action)
+        if (gone := re.match(r"drop constraint (\S+)", action)) and _is_check(gone[1], effects):
+            contract = ""  # what the previous version writes still fits
         if not effects.lock(table, mode):
             continue
         if contract:
@@ -146,6 +158,11 @@ def _changed_table(found: re.Match[str], statement: str, effects: Effects) -> No
             effects.rewrites.add(table)
         if re.search(r"set not null|add (constraint|check|primary|unique|foreign)|\bcheck\b", action):
             effects.reads.add(table)
+
+
+def _is_check(name: str, effects: Effects) -> bool:
+    """By what migrations called it, or by what the server calls one without a name."""
+    return name in effects.checks or name.endswith("_check")
 
 
 def _actions(text: str) -> list[str]:
@@ -162,7 +179,7 @@ def _actions(text: str) -> list[str]:
 
 _ACTIONS = (
     (r"(enable|disable) .*trigger", "share row exclusive", ""),
-    (r"add column .* not null(?!.*(default|generated))", "access exclusive", "wants a value in each new row of"),
+    (r"add column (?!.*\b(default|generated)\b).* not null", "access exclusive", "wants a value in each new row of"),
     (r"add column", "access exclusive", ""),
     (r"set \(", "share update exclusive", ""),
     (r"alter (column )?\S+ set (statistics|storage|compression)", "share update exclusive", ""),
@@ -177,16 +194,20 @@ _ACTIONS = (
 
 
 def _action(action: str) -> tuple[str, str]:
+    bare = _BRACKETS.sub("()", action)  # what a check says of null is no `not null`
     for pattern, mode, contract in _ACTIONS:
-        if re.match(pattern, action):
+        if re.match(pattern, bare):
             return mode, contract
     return "access exclusive", "does something that is not known to"
 
 
 def _dropped(found: re.Match[str], statement: str, effects: Effects) -> None:
     what, names = found[1], [name.strip().removeprefix("public.") for name in found[2].split(",")]
-    effects.contracts.append(f"drops {what} {found[2][:60]}")
-    tables = names if what == "table" else [effects.indexes[name] for name in names if name in effects.indexes]
+    known = [effects.indexes[name] for name in names if what == "index" and name in effects.indexes]
+    # Without a plain index an older process is slower; a unique one is a law, and `on conflict` asks for it.
+    if len(known) < len(names) or any(unique for _, unique in known):
+        effects.contracts.append(f"drops {what} {found[2][:60]}")
+    tables = names if what == "table" else [table for table, _ in known]
     for table in tables:
         effects.lock(table, "access exclusive")
     if what == "trigger" and (on := re.search(rf" on {_NAME}", statement)):

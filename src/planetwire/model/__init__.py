@@ -7,13 +7,13 @@ from planetwire.model.common import Json
 from planetwire.model.derived import Derived, Deriver, Orbit, PlaceAsked
 from planetwire.model.facts import Batch, Fact, FetchState, Parsed, Reject, SourceDefaults, Written
 from planetwire.model.jobs import (
-    WRITE_TASKS,
     ClaimedJob,
     DueSource,
     Job,
     JobLine,
     JobRequest,
     JobStatus,
+    Lane,
     Lease,
     NextRun,
     TaskType,
@@ -33,7 +33,6 @@ from planetwire.model.streams import (
 
 __all__ = [
     "EPOCH_PATTERN",
-    "WRITE_TASKS",
     "Action",
     "Actor",
     "Appended",
@@ -53,6 +52,7 @@ __all__ = [
     "JobRequest",
     "JobStatus",
     "Json",
+    "Lane",
     "LayerAdapter",
     "LayerEvent",
     "Lease",

@@ -10,16 +10,39 @@ from typing import NamedTuple
 from planetwire.model.common import Json
 
 
+class Lane(StrEnum):
+    """What of a task type matters to the ledger; in the database it is `planet_task_lane` of it."""
+
+    FILL = "fill"  # writes facts of its source, one job of a source at a time; a new try starts over
+    CLEAR = "clear"  # deletes them, in turn with those; a new try goes on where the last one was; audited
+    FREE = "free"  # touches no facts, needs no source and waits for no job
+
+
 class TaskType(StrEnum):
-    """What a job does. `collect` and `clear_data` are write jobs: one at a time per source."""
+    """What a job does."""
 
     COLLECT = "collect"
     CLEAR_DATA = "clear_data"
     CLEAR_CACHE = "clear_cache"
     EARTH_REFRESH = "earth_refresh"
 
+    @property
+    def lane(self) -> Lane:
+        """Of its jobs."""
+        return _LANES[self]
 
-WRITE_TASKS = frozenset({TaskType.COLLECT, TaskType.CLEAR_DATA})
+    @property
+    def is_write(self) -> bool:
+        """Of write jobs one runs at a time per source, and each has one."""
+        return self.lane is not Lane.FREE
+
+
+_LANES = {
+    TaskType.COLLECT: Lane.FILL,
+    TaskType.CLEAR_DATA: Lane.CLEAR,
+    TaskType.CLEAR_CACHE: Lane.FREE,
+    TaskType.EARTH_REFRESH: Lane.FREE,
+}
 
 
 class JobStatus(StrEnum):
@@ -40,7 +63,7 @@ class JobStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A wish for work. `source` may be None only for `clear_cache` and `earth_refresh`."""
+    """A wish for work. `source` may be None unless the type is a write."""
 
     task_type: TaskType
     source: str | None

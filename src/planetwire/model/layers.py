@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from planetwire.model.derived import Deriver
+from planetwire.model.presentation import PLAIN, CardRow, Look
+from planetwire.model.presentation.faults import check
 
 
 class Strategy(StrEnum):
@@ -35,6 +37,7 @@ class LayerAdapter:
     `feeds`: (table, source or "*"). `aliases`: other spellings of a source, e.g. `celestrak_tle`.
     `stale_after_s`: age of the newest success after which the layer is shown as stale. `kind` "meta": not drawn.
     `readings_of`: sources that reach the layer through the Terminal's log; a refresh of one is a refresh of the layer.
+    `look`, `card`: how the page draws its things and what it says of one; ValueError when they are wrong.
     """
 
     id: str
@@ -52,6 +55,11 @@ class LayerAdapter:
     aliases: Mapping[str, str] = field(default_factory=dict)
     readings_of: tuple[str, ...] = ()
     derive: Deriver | None = None  # None: the layer's things cannot be searched for
+    look: Look = PLAIN
+    card: tuple[CardRow, ...] = ()
+
+    def __post_init__(self) -> None:
+        check(self.id, self.look, self.card)
 
     @property
     def sources(self) -> tuple[str, ...]:

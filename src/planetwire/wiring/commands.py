@@ -20,7 +20,7 @@ from planetwire.jobs.ledger.board_postgres import PostgresJobBoard
 from planetwire.jobs.ledger.desk_postgres import PostgresJobDesk
 from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.layers.registry import EarthLayerAdapterRegistry
-from planetwire.model import JobRequest, Json, TaskType
+from planetwire.model import JobRequest, Json, Lane, TaskType
 from planetwire.ports import AuditLog, JobLog
 from planetwire.runtime.clock import SystemClock
 from planetwire.settings import Settings
@@ -61,7 +61,7 @@ def check_request(request: JobRequest) -> JobRequest:
 
     Raises NotFound for a collect of a source that no feed has.
     """
-    if request.task_type is TaskType.CLEAR_DATA:
+    if request.task_type.lane is Lane.CLEAR:
         return request
     source = canonical(request.source) if request.source else None
     if request.task_type is TaskType.COLLECT and source not in fact_feeds():

@@ -37,16 +37,15 @@ from planetwire.jobs.ledger.schedule_postgres import PostgresScheduleBook
 from planetwire.jobs.marks_file import WorkerMarks, take_over
 from planetwire.jobs.running import Handler
 from planetwire.jobs.schedule import Schedule
-from planetwire.jobs.tasks.clear_cache import ClearCacheTask
 from planetwire.jobs.tasks.clear_data import ClearDataTask
 from planetwire.jobs.tasks.collect import CollectTask
-from planetwire.jobs.tasks.earth_refresh import EarthRefreshTask
+from planetwire.jobs.tasks.hint import HintTask
 from planetwire.jobs.telling import Telling
 from planetwire.jobs.worker import Worker
 from planetwire.layers.canary import RelayRegistry
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.log import get_logger
-from planetwire.model import TaskType
+from planetwire.model import Action, TaskType
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
 from planetwire.outbox.registry_postgres import write_feeds
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
@@ -168,8 +167,8 @@ async def open_work(
         handlers: dict[TaskType, Handler] = {
             TaskType.COLLECT: CollectTask(queue, collector, facts, known, clock, _throttle(settings), tell),
             TaskType.CLEAR_DATA: ClearDataTask(queue, facts, registry.owned_tables, tell=tell),
-            TaskType.CLEAR_CACHE: ClearCacheTask(queue, write_hint, registry.adapter),
-            TaskType.EARTH_REFRESH: EarthRefreshTask(queue, write_hint, registry.adapter),
+            TaskType.CLEAR_CACHE: HintTask(Action.CACHE_CLEARED, queue, write_hint, registry.adapter),
+            TaskType.EARTH_REFRESH: HintTask(Action.MANUAL_REFRESH, queue, write_hint, registry.adapter),
         }
         worker = Worker(
             queue,

@@ -11,11 +11,11 @@ select * from planet_job_page($1, $2, $3, $4)
 union all
 (select waiting.* from (
     (select * from collection_tasks
-     where status = 'queued' and parked is null and task_type in ('collect', 'clear_data')
+     where status = 'queued' and parked is null and lane <> 'free'
      order by priority, id limit $1)
     union all
     (select * from collection_tasks
-     where status = 'queued' and parked is distinct from 'time' and task_type in ('clear_cache', 'earth_refresh')
+     where status = 'queued' and parked is distinct from 'time' and lane = 'free'
      order by priority, id limit $1)
     union all
     (select parked.* from (
@@ -27,7 +27,7 @@ union all
      cross join lateral (
         select * from collection_tasks
         where source = busy.source and status = 'queued' and parked is distinct from 'time' and parked is not null
-            and task_type in ('collect', 'clear_data')
+            and lane <> 'free'
         order by priority, id limit $1
      ) parked
      limit $1)
@@ -54,12 +54,12 @@ left join unnest($1::text[]) as key (source) on true
 left join lateral (
     select task.id from collection_tasks task
     where task.source = key.source and task.status in ('running', 'cancelling')
-        and task.task_type in ('collect', 'clear_data')
+        and task.lane <> 'free'
 ) run on true
 left join lateral (
     select task.id from collection_tasks task
     where task.source = key.source and task.status = 'queued' and task.parked is distinct from 'time'
-        and task.task_type in ('collect', 'clear_data')
+        and task.lane <> 'free'
     order by task.priority, task.id limit 1
 ) head on true
 left join paused_sources pause on pause.source = key.source

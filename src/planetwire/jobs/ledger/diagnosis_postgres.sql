@@ -16,7 +16,7 @@ select count(*) from (
 select count(*) as jobs, coalesce(extract(epoch from clock_timestamp() - min(since)), 0)::float8 as oldest_s
 from (
     select coalesce(scheduled_at, created_at) as since from collection_tasks
-    where status = 'queued' and parked is null and task_type in ('collect', 'clear_data')
+    where status = 'queued' and parked is null and lane <> 'free'
     order by priority, id
     limit $1
 ) front;
@@ -25,7 +25,7 @@ from (
 select count(*) as jobs, coalesce(extract(epoch from clock_timestamp() - min(since)), 0)::float8 as oldest_s
 from (
     select coalesce(scheduled_at, created_at) as since from collection_tasks
-    where status = 'queued' and task_type in ('clear_cache', 'earth_refresh') and parked is distinct from 'time'
+    where status = 'queued' and lane = 'free' and parked is distinct from 'time'
     order by priority, id
     limit $1
 ) front;

@@ -12,23 +12,23 @@ update collection_tasks set
 where status = 'queued' and id = (
     select twin.id from (
         (select id, priority from collection_tasks
-         where status = 'queued' and parked is distinct from 'time' and task_type in ('collect', 'clear_data')
+         where status = 'queued' and parked is distinct from 'time' and lane <> 'free'
             and source = $2 and task_type = $1 and payload -> 'layer' is not distinct from $3::jsonb -> 'layer'
          order by priority, id limit 1)
         union all
         (select id, priority from collection_tasks
-         where status = 'queued' and not (parked is distinct from 'time') and task_type in ('collect', 'clear_data')
+         where status = 'queued' and not (parked is distinct from 'time') and lane <> 'free'
             and source = $2 and task_type = $1 and payload -> 'layer' is not distinct from $3::jsonb -> 'layer'
          order by priority, id limit 1)
         union all
         (select id, priority from collection_tasks
-         where status = 'queued' and parked is distinct from 'time' and task_type in ('clear_cache', 'earth_refresh')
+         where status = 'queued' and parked is distinct from 'time' and lane = 'free'
             and source is not distinct from $2 and task_type = $1
             and payload -> 'layer' is not distinct from $3::jsonb -> 'layer'
          order by priority, id limit 1)
         union all
         (select id, priority from collection_tasks
-         where status = 'queued' and not (parked is distinct from 'time') and task_type in ('clear_cache', 'earth_refresh')
+         where status = 'queued' and not (parked is distinct from 'time') and lane = 'free'
             and source is not distinct from $2 and task_type = $1
             and payload -> 'layer' is not distinct from $3::jsonb -> 'layer'
          order by priority, id limit 1)
@@ -51,7 +51,7 @@ select planet_park_jobs($1, $2)
 
 -- name: first_waiting
 select priority, id from collection_tasks
-where status = 'queued' and parked is null and task_type in ('collect', 'clear_data')
+where status = 'queued' and parked is null and lane <> 'free'
 order by priority, id limit 1
 
 -- name: look

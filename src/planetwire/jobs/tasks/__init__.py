@@ -1,1 +1,1 @@
-"""What jobs do, a file a task type."""
+"""What jobs do: the handlers of task types."""

@@ -22,7 +22,7 @@ select d.source, newest.error_code, newest.error
 from datasources d
 cross join lateral (
     select status, error_code, error, finished_at from collection_tasks
-    where source = d.source and finished_at is not null and task_type = 'collect'
+    where source = d.source and finished_at is not null and lane = 'fill'
     order by id desc
     limit 1
 ) newest

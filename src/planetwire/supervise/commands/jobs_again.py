@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from planetwire.errors import NotFound, PlanetwireError, StateError
-from planetwire.model import Job, Json, TaskType
+from planetwire.model import Job, Json, Lane
 from planetwire.settings import Settings
 from planetwire.supervise.commands.jobs_cli import as_text, run, to_be_cleared
 from planetwire.supervise.commands.person import confirm_clears, local_actor
@@ -57,7 +57,7 @@ async def _clears(ledger: Ledger, task_ids: Iterable[int]) -> list[tuple[str, Ma
     for task_id in task_ids:
         with suppress(NotFound):
             job = await ledger.board.get(task_id)
-            if job.task_type is TaskType.CLEAR_DATA and job.status.is_final:
+            if job.task_type.lane is Lane.CLEAR and job.status.is_final:
                 sources.append(job.source or "")
     return await to_be_cleared(ledger, sources)
 
@@ -98,8 +98,8 @@ async def _dead_jobs(ledger: Ledger, source: str | None) -> tuple[list[Job], lis
     cursor: int | None = None
     while len(jobs) < REDRIVEN_MAX and len(clears) < REDRIVEN_MAX:
         found, cursor = await ledger.board.dead(source=source, cursor=cursor, limit=DEAD_PAGE)
-        jobs += [job for job in found if job.task_type is not TaskType.CLEAR_DATA]
-        clears += [job.id for job in found if job.task_type is TaskType.CLEAR_DATA]
+        jobs += [job for job in found if job.task_type.lane is not Lane.CLEAR]
+        clears += [job.id for job in found if job.task_type.lane is Lane.CLEAR]
         if cursor is None:
             return jobs, clears, False
     return jobs, clears, True

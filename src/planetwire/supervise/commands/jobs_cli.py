@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from typer import BadParameter
 
-from planetwire.model import WRITE_TASKS, Job, JobRequest, JobStatus, TaskType
+from planetwire.model import Job, JobRequest, JobStatus, Lane, TaskType
 from planetwire.model.acts import AuditQuery
 from planetwire.settings import Settings
 from planetwire.supervise.commands import jobs_text as text
@@ -138,14 +138,14 @@ def submit(
 ) -> str:
     """The job, new or already waiting."""
     kind = TaskType(choice(task_type, [t.value for t in TaskType], "task type"))
-    if not source and kind in WRITE_TASKS:
+    if not source and kind.is_write:
         raise BadParameter(
             f"{kind} needs a source: `planetwire jobs submit {kind} SOURCE`; `planetwire sources` lists them"
         )
-    if layer and kind in WRITE_TASKS:
+    if layer and kind.is_write:
         raise BadParameter(f"--layer is for clear_cache and earth_refresh; {kind} works on a source")
     request = check_request(JobRequest(kind, source or None, {"layer": layer} if layer else {}, priority, key))
-    if kind is TaskType.CLEAR_DATA and not yes:
+    if kind.lane is Lane.CLEAR and not yes:
         confirm_clears(run(settings, lambda ledger: to_be_cleared(ledger, [request.source or ""])), yes=yes)
 
     async def work(ledger: Ledger) -> str:

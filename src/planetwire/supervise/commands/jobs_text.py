@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planetwire.jobs.ledger.board_postgres import Standing
-from planetwire.model import WRITE_TASKS, Job, JobLine, JobStatus
+from planetwire.model import Job, JobLine, JobStatus
 from planetwire.model.acts import AuditEntry
 
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
@@ -66,7 +66,7 @@ def waits_for(job: Job, now: datetime, standing: Mapping[str, Standing]) -> tupl
         if job.attempts:
             return "backoff", f"attempt {job.attempts} of {job.max_attempts} failed, again {away}: {fault(job)}"
         return "scheduled", f"scheduled {away}"
-    if job.task_type in WRITE_TASKS and job.source is not None:
+    if job.task_type.is_write and job.source is not None:
         stands = standing.get(job.source, FREE)
         if stands.paused_at is not None:
             return "paused", f"its source has been paused for {since(stands.paused_at, now)}"

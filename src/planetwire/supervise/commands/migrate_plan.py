@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from planetwire.database.postgres import connected
-from planetwire.migrating.effects import Effects, effects_of, indexes_of
+from planetwire.migrating.effects import Effects, checks_of, effects_of, indexes_of
 from planetwire.migrating.locks_postgres import table_sizes
 from planetwire.migrating.migrate import Engine, Migration, due_postgres, due_sqlite, migrations
 from planetwire.model import Json
@@ -84,10 +84,11 @@ def _file(path: Path, effects: Effects, size: int) -> Json:
 
 
 def _planned(engine: Engine, due: Sequence[Migration], sizes: Mapping[str, tuple[int, int]]) -> list[Planned]:
-    indexes = indexes_of(one.sql for one in migrations(engine))
+    scripts = [one.sql for one in migrations(engine)]
+    indexes, checks = indexes_of(scripts), checks_of(scripts)
     told = []
     for one in due:
-        effects = effects_of(one.sql, indexes)
+        effects = effects_of(one.sql, indexes, checks)
         tables = [_table(name, effects, *sizes[name]) for name in sorted(effects.locks) if name in sizes]
         told.append(Planned(one.name, engine, effects.kind, effects.contracts, tables))
     return told

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 from planetwire.errors import ConfirmNeeded
-from planetwire.model import Job, Json, TaskType
+from planetwire.model import Job, Json, Lane
 
 FACT_TABLE = "collected_data"
 
@@ -22,7 +22,7 @@ def rows_record(source: str, rows: Mapping[str, int]) -> Json:
 
 async def confirm_clear(job: Job, rows_of: RowsOf) -> None:
     """Raises ConfirmNeeded for the work of a clear that could be tried again."""
-    if job.task_type is not TaskType.CLEAR_DATA or not job.status.is_final:
+    if job.task_type.lane is not Lane.CLEAR or not job.status.is_final:
         return
     told = rows_record(job.source or "", await rows_of(job.source or ""))
     deletes = f"this deletes {told['facts']:,} records of {job.source} and all that was made from them"

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from planetwire.errors import InputError
-from planetwire.model import WRITE_TASKS, Actor, Job, JobRequest, Json, TaskType
+from planetwire.model import Actor, Job, JobRequest, Json, Lane, TaskType
 from planetwire.ports import JobBoard, JobDesk
 from planetwire.text.json_input import check_depth
 from planetwire.web.access.auth import Guard
@@ -129,12 +129,12 @@ async def _shown(guard: Guard, request: Request) -> Callable[[Json], Json]:
 
 
 def _request(wish: JobWish, canonical: Callable[[str], str]) -> JobRequest:
-    if wish.source is None and wish.task_type in WRITE_TASKS:
+    if wish.source is None and wish.task_type.is_write:
         raise InputError(f"{wish.task_type} needs a source", code="source_missing")
     payload = {key: value for key, value in wish.payload.items() if key != "scheduled"}  # the schedule's own mark
     _check_payload(payload)
     source = wish.source
-    if source is not None and wish.task_type is not TaskType.CLEAR_DATA:  # what is deleted is what was named
+    if source is not None and wish.task_type.lane is not Lane.CLEAR:  # what is deleted is what was named
         source = canonical(source)
     return JobRequest(wish.task_type, source, payload, wish.priority, wish.idempotency_key)
 

@@ -16,6 +16,7 @@ from planetwire.errors import BackendError
 from planetwire.log import get_logger
 from planetwire.model import Cursor, Json, LayerAdapter, LogEvent
 from planetwire.model.cache_names import is_meant, layer_body
+from planetwire.model.presentation.wire import look_on_wire, plain
 from planetwire.ports import Cache, Clock, EventLog, FactStore, LayerRegistry, ObjectStore
 from planetwire.web.snapshots.encoded import Encoded
 from planetwire.web.snapshots.encodings import Encoding
@@ -171,20 +172,7 @@ class LayerSnapshots:
             state = state if count else "empty"
         except BackendError:
             count, state, last_success_at = None, "unavailable", None
-        return {
-            "id": adapter.id,
-            "title": adapter.title,
-            "title_zh": adapter.title_zh,
-            "group": adapter.group,
-            "kind": adapter.kind,
-            "strategy": adapter.default_strategy.value,
-            "sources": adapter.sources,
-            "provenance": adapter.provenance,
-            "count": count,
-            "state": state,
-            "last_success_at": last_success_at,
-            "stale_after_s": adapter.stale_after_s,
-        }
+        return listed(adapter) | {"count": count, "state": state, "last_success_at": last_success_at}
 
     async def _count(self, adapter: LayerAdapter) -> int:
         generation = self._cache.generation(layer_body(adapter.id, "count"))
@@ -219,6 +207,23 @@ class LayerSnapshots:
         if newest is None or (self._clock.now() - newest).total_seconds() > adapter.stale_after_s:
             return "stale", newest.isoformat().replace("+00:00", "Z") if newest else None
         return self._live, newest.isoformat().replace("+00:00", "Z")
+
+
+def listed(adapter: LayerAdapter) -> Json:
+    """What the list says of a layer whatever its state."""
+    return {
+        "id": adapter.id,
+        "title": adapter.title,
+        "title_zh": adapter.title_zh,
+        "group": adapter.group,
+        "kind": adapter.kind,
+        "strategy": adapter.default_strategy.value,
+        "sources": adapter.sources,
+        "provenance": adapter.provenance,
+        "stale_after_s": adapter.stale_after_s,
+        "look": look_on_wire(adapter.look),
+        "card": plain(adapter.card),
+    }
 
 
 def _joined(cursors: Cursors, head: Json, features: Sequence[bytes]) -> bytes:

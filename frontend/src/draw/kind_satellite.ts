@@ -1,5 +1,5 @@
-/** Satellites: the regime that mean elements mean, and its look. */
-import type { DrawFeature, KindStyle } from "./layer_style";
+/** Satellites: they move, and their orbit follows from their mean elements. */
+import type { DrawFeature, KindDrawing } from "./layer_style";
 
 export type Regime = "LEO" | "MEO" | "GEO" | "HEO";
 
@@ -14,13 +14,6 @@ export interface Orbit {
 /** km³/s², WGS 72 as in SGP4. */
 const MU = 398_600.8;
 const EARTH_KM = 6_378.135;
-
-export const REGIME_COLOR: Readonly<Record<Regime, string>> = {
-  LEO: "#5cc4dd",
-  MEO: "#f0b64a",
-  GEO: "#b79bff",
-  HEO: "#e58fd0",
-};
 
 function number(value: unknown): number {
   return value === null || value === "" ? Number.NaN : Number(value);
@@ -49,10 +42,10 @@ export function orbitOf(data: DrawFeature["data"]): Orbit | null {
   };
 }
 
-export const satelliteStyle: KindStyle = {
+export const drawing: KindDrawing = {
   moving: true,
-  look(feature) {
-    const regime = orbitOf(feature.data)?.regime ?? "LEO";
-    return { color: REGIME_COLOR[regime], alpha: regime === "LEO" ? 0.78 : 0.95, size_px: regime === "LEO" ? 2 : 3 };
+  values(data, place) {
+    const orbit = orbitOf(data) ?? {};
+    return place === null ? orbit : { ...orbit, altitude_km: place.altitude_m / 1_000 };
   },
 };

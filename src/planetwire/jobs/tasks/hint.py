@@ -1,4 +1,8 @@
-"""`earth_refresh`: asks the relay to refresh a layer, or a source's layers, that no row change touched."""
+"""`clear_cache` and `earth_refresh`: ask the relay, which broadcasts, for what no row change asks of it.
+
+The caches of snapshots lie in the web processes, so a job cannot drop them: the relay does, before it says that a
+layer is to be loaded anew.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +19,25 @@ KnownLayer: TypeAlias = Callable[[str], object]  # raises NotFound `unknown_laye
 
 
 @dataclass(frozen=True, slots=True)
-class EarthRefreshTask:
-    """Handler of `earth_refresh` jobs. `payload` may hold `layer`; without layer and source: every layer."""
+class HintTask:
+    """Handler of jobs that ask the relay for `action`. `payload` may hold `layer`; without it all layers of the source,
+    without a source too every layer.
+    """
 
+    action: Action
     queue: JobQueue
     write_hint: WriteHint
     known: KnownLayer
 
     async def __call__(self, lease: Lease) -> str | None:
         """Raises InputError when `layer` is no text, NotFound when there is none of that id."""
-        layer = layer_of(lease.job.payload, self.known)
+        layer = _layer_of(lease.job.payload, self.known)
         async with self.queue.batch(lease) as tx:
-            await self.write_hint(tx, layer, lease.job.source, Action.MANUAL_REFRESH)
+            await self.write_hint(tx, layer, lease.job.source, self.action)
         return None
 
 
-def layer_of(payload: Json, known: KnownLayer) -> str | None:
-    """The layer that a keyless job names, or None. Raises InputError when it is no text; what `known` raises."""
+def _layer_of(payload: Json, known: KnownLayer) -> str | None:
     layer = payload.get("layer")
     if layer is not None and not isinstance(layer, str):
         raise InputError("payload.layer must be the id of a layer", code="bad_request")

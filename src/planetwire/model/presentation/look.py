@@ -1,0 +1,88 @@
+"""How the things of a layer look on the globe; the legend is the scale, with counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+By: TypeAlias = Literal["age", "value", "category"]
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleClass:
+    """One colour of a scale and one line of the legend. It holds what is below its bound and not in an earlier class.
+
+    `up_to_s` bounds an age and is part of the class, `below` bounds a value and is not, `equals` is a category. One
+    class of a scale may do without: it holds everything else, and comes last unless it is a category.
+    """
+
+    key: str
+    label: str
+    label_zh: str
+    color: str
+    alpha: float = 0.95
+    up_to_s: float | None = None
+    below: float | None = None
+    equals: str | None = None
+    size_px: float | None = None  # instead of the look's size
+
+
+@dataclass(frozen=True, slots=True)
+class Paint:
+    """A colour that stands in no legend."""
+
+    color: str
+    alpha: float = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Colour by the age of `observed_at`, by a number or by a category. `unknown`: of what has no such value.
+
+    Without it what has no value is with everything else.
+    """
+
+    by: By
+    classes: tuple[ScaleClass, ...]
+    value: str | None = None
+    unknown: Paint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FixedSize:
+    """The diameter of every point."""
+
+    px: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class GrowingSize:
+    """Diameter `base_px * factor ** value` within bounds; `else_px` where there is no such number."""
+
+    value: str
+    base_px: float
+    factor: float
+    least_px: float
+    most_px: float
+    else_px: float
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """How faint a point is once `observed_at` is older than so many seconds, or than its own `value` says."""
+
+    after_s: float
+    alpha: float
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The points of a layer. Without a scale: the colour that the page gives to the kind, and no legend."""
+
+    color: Scale | None = None
+    size: FixedSize | GrowingSize = FixedSize()
+    late: Late | None = None
+
+
+PLAIN = Look()

@@ -1,0 +1,21 @@
+"""A look and a card as JSON has them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from planetwire.model.presentation.look import Look
+
+
+def plain(value: Any) -> Any:
+    """As JSON has it, without what was not given."""
+    if dataclasses.is_dataclass(value):
+        pairs = ((one.name, getattr(value, one.name)) for one in dataclasses.fields(value))
+        return {name: plain(part) for name, part in pairs if part is not None and part != ()}
+    return [plain(part) for part in value] if isinstance(value, tuple) else value
+
+
+def look_on_wire(look: Look) -> dict[str, Any]:
+    """With all three of its parts, null for none."""
+    return {"color": None, "late": None, **plain(look)}
