@@ -26,6 +26,15 @@ from planetwire.web.http.security import Headers
 Plain = httptools_impl.HttpToolsProtocol
 HttpScope: TypeAlias = MutableMapping[str, Any]  # ASGI's
 NO_REQUESTS: deque[Any] = deque(maxlen=0)
+HOOKS = {  # what uvicorn and the parser call, and what a subclass overrides
+    "on_message_begin": "request_begins",
+    "on_url": "url_comes",
+    "on_header": "header_comes",
+    "on_headers_complete": "headers_end",
+    "on_body": "body_comes",
+    "on_message_complete": "request_ends",
+    "shutdown": "server_ends",
+}
 
 
 class Exchange:
@@ -96,29 +105,11 @@ class HttpConnection(Plain):
     body_comes = Plain.on_body
     request_ends = Plain.on_message_complete
 
-    def on_message_begin(self) -> None:
-        """The names of the parser, here and below."""
-        self.request_begins()
-
-    def on_url(self, url: bytes) -> None:
-        """A piece of it."""
-        self.url_comes(url)
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """A line, of a trailer too."""
-        self.header_comes(name, value)
-
-    def on_headers_complete(self) -> None:
-        """The end of the head."""
-        self.headers_end()
-
-    def on_body(self, body: bytes) -> None:
-        """A piece of it."""
-        self.body_comes(body)
-
-    def on_message_complete(self) -> None:
-        """The end of the body."""
-        self.request_ends()
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Their names lead to ours at once: the parser calls a dozen for each request, and a step between costs."""
+        super().__init_subclass__(**options)
+        for theirs, ours in HOOKS.items():
+            setattr(cls, theirs, getattr(cls, ours))
 
     def parse(self, data: bytes) -> None:
         """Raises what httptools raises."""
@@ -294,10 +285,6 @@ class HttpConnection(Plain):
         """Hand the connection on; `state` is added to what the application sees as the socket's."""
         self.app_state = {**self.app_state, **state}
         self.handle_websocket_upgrade()
-
-    def shutdown(self) -> None:
-        """Of uvicorn; see `server_ends`."""
-        self.server_ends()
 
     def server_ends(self) -> None:
         """The server goes down: an idle connection is closed, another after its answer."""
