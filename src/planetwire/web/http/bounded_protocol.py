@@ -33,6 +33,7 @@ class BoundedProtocol(HttpConnection):
     _deaf = False  # what the client still sends is ignored
     _dropped = False
     _head_bytes = 0  # since the last thing that was no head
+    _head_lines = 0
     _ignored_bytes = 0
     _in_head = _in_body = _begun = False  # of the request that is coming; a further one began
     _body_max = _body_left = 0
@@ -162,7 +163,7 @@ class BoundedProtocol(HttpConnection):
         """The first byte of a request."""
         if self._deaf:
             return
-        self._head_bytes = 0
+        self._head_bytes = self._head_lines = 0
         self._in_head = True
         self._begun = self.had_request
         super().request_begins()
@@ -182,7 +183,8 @@ class BoundedProtocol(HttpConnection):
         if self._deaf or self._in_body:
             return
         super().header_comes(name, value)
-        if len(self.lines) > self.front.settings.header_lines:
+        self._head_lines += 1
+        if self._head_lines > self.front.settings.header_lines:
             self.refuse(head_too_large(self.front.settings))
 
     def headers_end(self) -> None:
