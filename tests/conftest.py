@@ -1,5 +1,8 @@
 """Lists the fixture modules; fixtures live in `fix_*.py`, by what they need."""
 
+import inspect
+
+import httpx
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -11,6 +14,11 @@ inherited.put_right()
 # How long an example takes says how busy the machine is; speed is measured in bench/.
 settings.register_profile("planetwire", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("planetwire")
+
+# Whoever asks over HTTP and says nothing of time waits a minute, not five seconds: the machine may be busy.
+_usual = inspect.signature(httpx.get).parameters["timeout"].default
+for _part in ("connect", "read", "write", "pool"):
+    setattr(_usual, _part, 60.0)
 
 pytest_plugins = [
     "fix_browser",

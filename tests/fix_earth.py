@@ -95,7 +95,7 @@ async def running_earth(dsn: str, pool: Pool, data_dir: Path, **more: Any) -> As
             finally:
                 await web.drain()
                 server.should_exit = True
-                await asyncio.wait([served], timeout=10)
+                await asyncio.wait([served], timeout=60)
                 await end_all(made.tasks.values())
 
 

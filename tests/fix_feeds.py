@@ -13,7 +13,7 @@ from planetwire.demo.server import FeedServer, World, demo_environment
 from planetwire.demo.simclock import SimClock, parse_start
 
 FEED_START = "2026-03-20T12:00:30Z"
-START_TIMEOUT_S = 20
+START_TIMEOUT_S = 60
 
 
 @contextmanager

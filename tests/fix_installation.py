@@ -25,8 +25,8 @@ import pytest
 import seed_cluster
 
 PROGRAM = (sys.executable, "-m", "planetwire")
-START_TIMEOUT_S = 90.0
-STOP_TIMEOUT_S = 40.0
+START_TIMEOUT_S = 180.0
+STOP_TIMEOUT_S = 90.0
 # Settings under which nothing is fetched: the installation does what the test does to it, and nothing else.
 NO_FEEDS = {f"PLANETWIRE_FEEDS__{source}__ENABLED": "false" for source in ("CELESTRAK_GP", "USGS_QUAKES", "AWC_METAR")}
 
@@ -130,7 +130,7 @@ class Installation:
     def client(self) -> httpx.Client:
         """An HTTP client that may write."""
         return httpx.Client(
-            base_url=self.url, headers={"Authorization": f"Bearer {self.token()}"}, timeout=30, trust_env=False
+            base_url=self.url, headers={"Authorization": f"Bearer {self.token()}"}, timeout=60, trust_env=False
         )
 
     def submit(self, client: httpx.Client, task_type: str, source: str) -> int:

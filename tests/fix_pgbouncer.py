@@ -34,7 +34,7 @@ server_round_robin = 1
 max_client_conn = 200
 """
 SERVERS = 3
-START_S = 20.0
+START_S = 60.0
 
 
 @pytest.fixture(scope="session")

@@ -24,9 +24,10 @@ from planetwire.web import app as web_app
 from planetwire.web import spa
 from planetwire.web.http.front import Front
 from planetwire.web.http.hosts import AllowedHosts
-from planetwire.web.http.server import server_config
-from planetwire.web.live import websocket
+from planetwire.web.http.server import plain_config, server_config
+from planetwire.web.live import sse_route, websocket
 from planetwire.web.live.sse_protocol import make_protocol
+from planetwire.web.plain import PlainBounds
 from planetwire.web.terminal import ingest
 
 WAIT_S = 60.0
@@ -162,20 +163,25 @@ async def front_server(
     trust: ssl.SSLContext | None = None,
     descriptors: int | None = None,
     static: Path | None = None,
+    plain: bool = False,
     **settings: float,
 ) -> AsyncIterator[Served]:
-    """`settings` are those of RequestSettings."""
+    """`settings` are those of RequestSettings; `plain`: without a protocol class of ours."""
     front = Front(RequestSettings.model_validate(settings), hosts, descriptors=descriptors)
     live = Live(SystemClock(), StreamSettings(), the_guard())
     endpoint = ingest.IngestEndpoint(nothing_stored, the_guard())
     listener = socket.create_server(("127.0.0.1", 0), backlog=512)
     served = Served(listener.getsockname()[1], front, live, None, context=trust)  # type: ignore[arg-type]
-    routers = [routes(served), ingest.router(endpoint), websocket.router(live.ws)]
+    routers = [routes(served), ingest.router(endpoint), websocket.router(live.ws), sse_route.router(live.sse)]
     app = web_app.create(routers, "test")
     if static is not None:
         app.router.routes.pop()
         app.include_router(spa.router(static))
-    config = server_config(app, make_protocol(live.sse, endpoint, front), certificate)
+    if plain:
+        app.add_middleware(PlainBounds, front=front)
+        config = plain_config(app, front.settings, certificate)
+    else:
+        config = server_config(app, make_protocol(live.sse, endpoint, front), certificate)
     served.server = server = uvicorn.Server(config)
     await live.hub.start()
     await live.earth.start()

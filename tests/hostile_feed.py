@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 MIB = 1024 * 1024
 BLOCK = b"x" * (64 * 1024)
-START_S = 20.0
+START_S = 60.0
 OTHER_HOST = "127.0.0.2"
 
 Script = Callable[[asyncio.StreamWriter], Awaitable[None]]

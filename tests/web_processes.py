@@ -104,7 +104,7 @@ class WebProcesses:
         """One reading, unlike any other."""
         token = (self.data_dir / "ingest.token").read_text().strip()
         body = {"city": city, "changes": {"temp": number % 40, "source": f"s{number}"}}
-        async with httpx.AsyncClient(base_url=process.url, trust_env=False, timeout=30) as http:
+        async with httpx.AsyncClient(base_url=process.url, trust_env=False, timeout=60) as http:
             return await http.post(
                 "/api/internal/collector-patch", json=body, headers={"Authorization": f"Bearer {token}"}
             )

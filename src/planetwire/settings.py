@@ -116,6 +116,12 @@ class StreamSettings(Section):
     stall_s: float = Field(20.0, gt=0, description="A reader without progress for this long is cut.")
 
 
+PLAIN_OFF = (  # where PLAIN_HTTP is set
+    "no time limits for heads and bodies, no limit while a head comes, no place kept for health when descriptors run"
+    " out, no bound of kernel memory for each reader; streams and pushes cost more"
+)
+
+
 class RequestSettings(Section):
     """What a request may be, and how long it may take, before anybody looks at what it wants."""
 
@@ -158,9 +164,7 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = Field(
         None, description="Optional: what several web processes share – snapshots, sessions, login codes, limits."
     )
-    bus: Literal["memory", "postgres", "redis"] = Field(
-        "memory", description="What joins several web processes; memory is one alone."
-    )
+    bus: str = Field("memory", description="What joins several web processes: redis or postgres; memory is one alone.")
     bus_required: bool = Field(
         False, description="While the bus is away: true refuses observations (503), false delivers within 1 s."
     )
@@ -178,6 +182,9 @@ class Settings(BaseSettings):
     )
     tls_cert: Path | None = Field(None, description="Certificate chain (PEM), to speak HTTPS itself; with TLS_KEY.")
     tls_key: Path | None = Field(None, description="Its private key (PEM), without a password.")
+    plain_http: bool = Field(
+        False, description="Serves with uvicorn's own protocol: slower, with fewer bounds, whatever uvicorn changes."
+    )
     log_format: Literal["console", "json"] = Field("console", description="How log lines look.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level logged.")
     public_reads: bool = Field(True, description="Whether reading needs no sign-in.")

@@ -35,7 +35,7 @@ class Senders:
 
     async def run(self, number: int) -> None:
         headers = {"Authorization": f"Bearer {self._token}"}
-        async with httpx.AsyncClient(base_url=self._url, headers=headers, trust_env=False, timeout=10) as http:
+        async with httpx.AsyncClient(base_url=self._url, headers=headers, trust_env=False, timeout=60) as http:
             turn = 0
             while not self.ended:
                 await self._push(http, [self._patch(number, turn * AT_ONCE + k) for k in range(AT_ONCE)])

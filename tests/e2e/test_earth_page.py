@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from fix_installation import Installation, wait_for
+from pace import promised
 from pixels import around, colours, ink
 
 pytestmark = pytest.mark.browser
@@ -55,7 +56,7 @@ def test_a_delete_typed_into_psql_empties_the_globe_and_collecting_fills_it(
         page.evaluate("window.__notReloaded = true")
         deleted = demo_installation.execute("DELETE FROM collected_data WHERE source = 'celestrak_gp'")
         assert deleted != "DELETE 0"
-        wait_count(page, "satellites", lambda n: n == 0, within_s=2, what="an empty layer after the delete")
+        wait_count(page, "satellites", lambda n: n == 0, within_s=promised(2), what="an empty layer after the delete")
         body = client.get("/api/v1/visualization/satellites").json()
         assert (body["count"], body["features"]) == (0, [])
         done = demo_installation.wait_job(
@@ -105,7 +106,7 @@ def test_clear_data_empties_the_layer_on_the_globe(demo_installation: Installati
         try:
             done = demo_installation.wait_job(client, demo_installation.submit(client, "clear_data", "usgs_quakes"))
             assert done["status"] == "completed", done
-            wait_count(page, "earthquakes", lambda n: n == 0, within_s=5, what="no quakes after clearing")
+            wait_count(page, "earthquakes", lambda n: n == 0, within_s=promised(5), what="no quakes after clearing")
         finally:
             client.patch("/api/v1/sources/usgs_quakes", json={"enabled": True}).raise_for_status()
         demo_installation.wait_job(client, demo_installation.submit(client, "collect", "usgs_quakes"))

@@ -13,6 +13,7 @@ import pytest
 from websockets.sync.client import ClientConnection, connect
 
 from fix_installation import Installation, wait_for
+from pace import promised
 
 WITHIN_S = 2.0  # S34
 OFF = {f"PLANETWIRE_FEEDS__{source}__ENABLED": "false" for source in ("CELESTRAK_GP", "USGS_QUAKES", "AWC_METAR")}
@@ -65,18 +66,18 @@ def test_changes_and_hints_of_a_source_pass_its_long_collect(
     made, client, collect = collecting
     with subscribed(made, "earth_updates") as socket:
         made.execute("DELETE FROM collected_data WHERE id = (SELECT min(id) FROM collected_data)")
-        deleted = heard(socket, "earth_updates", WITHIN_S, operation="DELETE")
+        deleted = heard(socket, "earth_updates", promised(WITHIN_S), operation="DELETE")
         assert (deleted["action"], deleted["refresh_strategy"]) == ("database_changed", "clear_then_reload")
         assert deleted["layers"] == ["satellites"]
         cleared = submit(client, task_type="clear_cache", source="celestrak_gp")
-        hint = heard(socket, "earth_updates", WITHIN_S, action="cache_cleared")
+        hint = heard(socket, "earth_updates", promised(WITHIN_S), action="cache_cleared")
         assert (hint["layers"], hint["table"], hint["operation"]) == (["satellites"], None, None)
         for wish, layer in (
             ({"source": "celestrak_gp"}, "satellites"),
             ({"payload": {"layer": "earthquakes"}}, "earthquakes"),
         ):
             refreshed = submit(client, task_type="earth_refresh", **wish)
-            hint = heard(socket, "earth_updates", WITHIN_S, action="manual_refresh")
+            hint = heard(socket, "earth_updates", promised(WITHIN_S), action="manual_refresh")
             assert (hint["layers"], hint["refresh_strategy"]) == ([layer], "reload")
     assert made.job(client, collect)["status"] == "running", "all that while it ran"
     for task_id in (cleared, refreshed):

@@ -241,7 +241,7 @@ def assert_cursors_go_on(made: Installation, kept: Kept) -> None:
 def replayed(made: Installation, cursor: str) -> dict[str, Any]:
     """The first thing that the stream says after its greeting."""
     url = f"{made.url}/api/events?cities=taipei&since_revision={cursor}"
-    with httpx.stream("GET", url, timeout=30) as events:
+    with httpx.stream("GET", url, timeout=60) as events:
         data = (json.loads(line[6:]) for line in events.iter_lines() if line.startswith("data: "))
         return dict(next(each for each in data if each["type"] not in ("connected", "heartbeat")))
 

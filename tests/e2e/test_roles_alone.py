@@ -19,7 +19,7 @@ async def test_schedule_worker_relay_and_web_apart_are_one_path(start: Start, pg
     await eventually(lambda: pg_pool.fetchval(done), "a scheduled collect that was completed by the worker")
     unconsumed = "select count(*) = 0 from earth_data_change_events where consumed_at is null"
     await eventually(lambda: pg_pool.fetchval(unconsumed), "a consumed outbox")
-    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=30) as http:
+    async with httpx.AsyncClient(base_url=url, trust_env=False, timeout=60) as http:
         shown = (await http.get("/api/v1/visualization/satellites")).json()
         assert shown["count"] == await pg_pool.fetchval("select count(*) from collected_data where source like 'cel%'")
         assert shown["count"] >= 12_000

@@ -48,7 +48,7 @@ def test_nine_charts_that_missed_too_much_for_a_replay_hold_what_the_server_hold
     kept = json.dumps({"layout": 9, "slots": CITIES})
     page.add_init_script(f"localStorage.setItem('planetwire.terminal', {kept!r})")
     headers = {"Authorization": f"Bearer {made.token('ingest')}"}
-    client = httpx.Client(base_url=made.url, headers=headers, trust_env=False, timeout=30)
+    client = httpx.Client(base_url=made.url, headers=headers, trust_env=False, timeout=60)
     with client, Cable(made.url) as cable:
         push(client, [reading(base, number) for number in range(9)])
         page.goto(f"{cable.url}/terminal")

@@ -321,7 +321,7 @@ def test_a_pushed_reading_is_drawn_at_its_time_and_temperature(terminal: Install
         ("Runway 15L/33R", (28.0, 12.0), 15.0, lambda: plate(middle, 15.0)),
     ):
         colour = next(stroke for label, stroke in colours.items() if label.startswith(name))
-        before = wait_for(lambda colour=colour: drawn(page, city, colour), within_s=10, what=f"{name} on the chart")
+        before = wait_for(lambda colour=colour: drawn(page, city, colour), within_s=60, what=f"{name} on the chart")
         columns, levels = [x for x, _ in before], [y for _, y in before]
         x = min(columns) + (max(columns) - min(columns)) * (middle - early) / (late - early)
         y = min(levels) + (max(levels) - min(levels)) * (top - temp) / (top - low)
@@ -329,6 +329,6 @@ def test_a_pushed_reading_is_drawn_at_its_time_and_temperature(terminal: Install
         send()
         wait_for(
             lambda colour=colour, x=x, y=y: around(drawn(page, city, colour), x, y, CLOSE_PX) >= 6,
-            within_s=10,
+            within_s=60,
             what=f"{temp}° of {name} drawn at {x:.0f}, {y:.0f}",
         )

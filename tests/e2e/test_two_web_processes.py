@@ -12,6 +12,7 @@ import httpx
 from websockets.asyncio.client import ClientConnection, connect
 
 from fix_roles import Role, Start, eventually
+from pace import promised
 from planetwire.database.postgres import Pool
 
 WITHIN_S = 15.0
@@ -32,7 +33,7 @@ class Listener:
         return sum(frame["data"]["merged_count"] for frame in self.frames)
 
     async def until(self, changes: int) -> None:
-        async with asyncio.timeout(WITHIN_S):
+        async with asyncio.timeout(promised(WITHIN_S)):
             while self.covered < changes:
                 frame = json.loads(await self.socket.recv())
                 if frame.get("channel") == "earth_updates":
@@ -54,7 +55,7 @@ async def started(start: Start) -> tuple[Role, str]:
 
 
 async def titles(url: str, layer: str) -> dict[str, str]:
-    async with httpx.AsyncClient(trust_env=False, timeout=30) as http:
+    async with httpx.AsyncClient(trust_env=False, timeout=60) as http:
         body = (await http.get(f"{url}/api/v1/visualization/{layer}")).json()
     return {feature["id"]: feature["title"] for feature in body["features"]}
 

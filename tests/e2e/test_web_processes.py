@@ -53,7 +53,7 @@ async def test_two_processes_share_a_file_and_are_joined_by_redis(web: WebProces
             assert await watcher.until(60) == list(range(1, 61))
         heard = None
         while heard is None or heard["type"] != "pmessage":
-            heard = await listener.get_message(timeout=20)
+            heard = await listener.get_message(timeout=60)
             assert heard is not None, "nobody rang"
         assert heard["data"] == b""
 

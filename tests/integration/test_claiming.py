@@ -34,7 +34,7 @@ class _Watched:
 
     async def until(self, claims: int) -> None:
         """So many wait."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while self._waiting < claims:
                 self.committed.clear()
                 await self.committed.wait()
@@ -192,7 +192,7 @@ async def test_claims_under_way_are_given_back(how: str, pg_pool: Pool) -> None:
     if how == "cancelled":
         ending.cancel()
     watched.go_on.set()
-    await asyncio.wait({ending}, timeout=10)
+    await asyncio.wait({ending}, timeout=60)
     assert ending.done() and ending.cancelled() == (how == "cancelled")
     if how == "cancelled":
         await claiming.aclose()
@@ -206,5 +206,5 @@ async def test_a_claim_that_fails_while_its_caller_is_cancelled_does_not_hide_th
     await asyncio.wait_for(watched.committed.wait(), 60)
     waiting.cancel()
     watched.go_on.set()
-    await asyncio.wait({waiting}, timeout=10)
+    await asyncio.wait({waiting}, timeout=60)
     assert waiting.cancelled()

@@ -51,7 +51,7 @@ async def test_it_drops_the_snapshots_of_the_terminal_that_the_source_feeds(
     async with (
         running_earth(pg_dsn, pg_pool, tmp_path, observations_url=pg_dsn) as earth,
         working(earth),
-        httpx.AsyncClient(base_url=earth.url, trust_env=False, timeout=30) as client,
+        httpx.AsyncClient(base_url=earth.url, trust_env=False, timeout=60) as client,
     ):
         await earth.stop("stations")  # its fact would be a change of the same layer
         await warm(client)

@@ -81,7 +81,7 @@ def crowd(web: WebProcess) -> Iterator[Crowd]:
 
 
 async def healthy(web: WebProcess) -> bool:
-    async with httpx.AsyncClient(base_url=web.url, trust_env=False, timeout=20) as http:
+    async with httpx.AsyncClient(base_url=web.url, trust_env=False, timeout=60) as http:
         return (await http.get("/healthz")).status_code == 200
 
 

@@ -349,7 +349,7 @@ async def test_the_ledger_says_what_nobody_takes_up(pg_pool: Pool) -> None:
 
 
 async def test_the_diagnostic_over_http_reads_only_and_sends_a_canary_when_an_admin_asks(earth: Earth) -> None:
-    async with httpx.AsyncClient(base_url=earth.url, trust_env=False, timeout=30) as client:
+    async with httpx.AsyncClient(base_url=earth.url, trust_env=False, timeout=60) as client:
         seen = (await client.get("/api/v1/diagnostics")).json()
         assert seen["broken"] is None and seen["checks"] == {"postgres": "ok", "relay": "ok"}
         assert [step["step"] for step in seen["steps"]][:5] == list(PATH[:5])

@@ -52,7 +52,7 @@ async def heard(client: SseClient, temp: float) -> bool:
 
 def looked_at_while_short(made: Installation) -> None:
     """Health is answered; whatever else is asked is answered too, or refused by name."""
-    with httpx.Client(base_url=made.url, timeout=30, trust_env=False) as client:
+    with httpx.Client(base_url=made.url, timeout=60, trust_env=False) as client:
         for path in HEALTH:
             assert client.get(path).status_code == 200, path
         for path in READ:
@@ -62,7 +62,7 @@ def looked_at_while_short(made: Installation) -> None:
 
 def pushed_with_a_little_room(made: Installation) -> None:
     with httpx.Client(
-        base_url=made.url, headers={"Authorization": f"Bearer {made.token('ingest')}"}, timeout=30, trust_env=False
+        base_url=made.url, headers={"Authorization": f"Bearer {made.token('ingest')}"}, timeout=60, trust_env=False
     ) as client:
 
         def open_to_all() -> bool:

@@ -18,7 +18,7 @@ from planetwire.model import JobStatus, TaskType
 CLAIMERS = 8
 SOURCES = 24
 JOBS = 400
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 
 
 async def _drain(queue: PostgresJobQueue, pool: Pool, name: str, events: list[tuple[str, str, int]]) -> None:

@@ -244,7 +244,7 @@ async def test_a_switched_off_feed_asks_nothing(bench: Bench) -> None:
         bench.clock.advance(60)
         await asyncio.sleep(0)
     loop.cancel()
-    await asyncio.wait({loop}, timeout=20)
+    await asyncio.wait({loop}, timeout=60)
     assert bench.server.counts[PATH].requests == 0
 
 
@@ -385,7 +385,7 @@ async def test_a_feed_whose_address_nobody_knows_is_listed_and_off_until_one_is_
         bench.clock.advance(60)
         await asyncio.sleep(0)
     loop.cancel()
-    await asyncio.wait({loop}, timeout=20)
+    await asyncio.wait({loop}, timeout=60)
     assert "last_run_at" not in bench.states.read("runway_obs")
     assert bench.server.counts[RUNWAYS].requests == 0
     runway_feeds(bench, url=f"{bench.server.url}{RUNWAYS}").announce()

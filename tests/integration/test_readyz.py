@@ -23,7 +23,7 @@ Ask = Callable[[], Awaitable[httpx.Response]]
 @pytest.fixture
 def ask(earth: Earth) -> Ask:
     async def get() -> httpx.Response:
-        async with httpx.AsyncClient(trust_env=False, timeout=30) as client:
+        async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
             return await client.get(f"{earth.url}/readyz")
 
     return get

@@ -14,6 +14,7 @@ import asyncpg
 
 from cable import Cable
 from ledger_tools import until
+from pace import promised
 from planetwire.database.postgres import Pool
 from planetwire.datasets.registry import layer_registry
 from planetwire.model import LogEvent
@@ -87,7 +88,7 @@ async def covered(pool: Pool, changes: int) -> None:
     async def so() -> bool:
         return bool(await pool.fetchval(COVERED) >= changes)
 
-    await until(so, WITHIN_S)
+    await until(so, promised(WITHIN_S))
     assert await pool.fetchval(COVERED) == changes
 
 

@@ -325,6 +325,6 @@ async def said(socket: Any, message: dict[str, Any], kind: str) -> dict[str, Any
 
 
 async def heard(socket: Any) -> dict[str, Any]:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         frame: dict[str, Any] = json.loads(await socket.recv())
     return frame

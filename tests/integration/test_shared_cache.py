@@ -198,8 +198,8 @@ async def test_what_a_pattern_means_of_another_layer_is_read_again_in_every_proc
         assert other.facts.read_of == ["celestrak_gp", "usgs_quakes"]
         assert [shown["revision"] for shown in after] == [1, 0, 0]
         if backend == "redis":
-            await until(lambda: handed_over(one, layers[:2], Cursor(made.log.epoch, 1)))
-            assert [await one.show(layer) for layer in layers[:2]] == after[:2]
+            await until(lambda: handed_over(one, names[:2], Cursor(made.log.epoch, 1)))
+            assert [await one.show(layer) for layer in names[:2]] == after[:2]
             assert one.facts.read_of == []
 
 

@@ -103,7 +103,7 @@ def test_the_installed_wheel_shows_the_demo_and_a_delete_empties_it(
     """S206: as the README says: install the wheel, `planetwire demo`; its PostgreSQL and its feeds are in it."""
     made = Installation(data_dir, ("demo",), without_programs, program=(str(installed),)).start()
     try:
-        with httpx.Client(base_url=made.url, trust_env=False, timeout=30) as http:
+        with httpx.Client(base_url=made.url, trust_env=False, timeout=60) as http:
 
             def satellites() -> int:
                 return int(http.get("/api/v1/visualization/satellites").json()["count"])

@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from ledger_tools import expire, queue_on, row_of, status_of, until, wish
+from pace import promised
 from planetwire.database.postgres import Pool
 from planetwire.errors import FeedError, InputError
 from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
@@ -125,7 +126,7 @@ async def test_stop_interrupts_the_coroutine_and_keeps_what_was_committed(pg_poo
     async with _running(_worker(queue, script)):
         await asyncio.wait_for(script.batch_done.wait(), 60)
         await queue_on(pg_pool).cancel(job.id)
-        await until(_has(pg_pool, job.id, JobStatus.CANCELLED), within_s=2)
+        await until(_has(pg_pool, job.id, JobStatus.CANCELLED), within_s=promised(2))
     row = await row_of(pg_pool, job.id)
     assert (row["records_processed"], row["progress"]) == (10, 0.5)
     assert row["finished_at"] >= row["cancel_requested_at"] and row["message"].startswith("stopped")
@@ -297,7 +298,7 @@ async def test_a_claim_whose_answer_comes_after_the_stop_is_given_back(how: str,
         task.cancel()
     await asyncio.sleep(0)
     held.answer.set()
-    await asyncio.wait({task}, timeout=10)
+    await asyncio.wait({task}, timeout=60)
     assert task.done() and task.cancelled() == (how == "cancel")
     row = await row_of(pg_pool, job.id)
     assert (row["status"], row["attempts"]) == ("queued", 0)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from planetwire.runtime.backoff import Backoff
+import pytest
+
+from planetwire.runtime.backoff import Backoff, doubled_s
 from planetwire.runtime.clock import ManualClock
 
 
@@ -25,3 +27,18 @@ async def test_it_doubles_up_to_its_bound_and_begins_anew_after_a_success() -> N
     backoff.reset()
     await backoff.pause()
     assert clock.pauses == [0.5, 1, 2, 3, 3, 0.5]
+
+
+@pytest.mark.parametrize(("failures", "pause_s"), [(1, 5.0), (2, 10.0), (9, 1_280.0), (10, 1_800.0), (10**9, 1_800.0)])
+def test_the_pause_after_a_count_of_failures_never_leaves_its_bounds(failures: int, pause_s: float) -> None:
+    assert doubled_s(failures, 5, 1_800) == pause_s
+
+
+async def test_who_waits_in_another_way_lengthens_it_by_hand() -> None:
+    backoff = Backoff(1, 30)
+    seen = []
+    for _ in range(7):
+        seen.append(backoff.next_s)
+        backoff.lengthen()
+    assert seen == [1, 2, 4, 8, 16, 30, 30]
+    assert backoff.failures == 7

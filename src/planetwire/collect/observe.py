@@ -20,7 +20,7 @@ from planetwire.errors import FeedError, PlanetwireError
 from planetwire.log import get_logger
 from planetwire.model import FetchState, Json, Parsed
 from planetwire.ports import Clock, PatchSink
-from planetwire.runtime.backoff import Backoff, after_failures_s
+from planetwire.runtime.backoff import Backoff, after_failures_s, doubled_s
 from planetwire.settings import Settings
 from planetwire.text import plain_json
 
@@ -278,8 +278,7 @@ def _is_cut(parsed: Parsed, answer_max_rows: int, turn: _Turn) -> bool:
 
 def _backoff_s(failures: int) -> float:
     """After a delivery that failed, which asks only us: 5 s, doubled each time, at most half an hour, ± 20 %."""
-    base_s = min(BACKOFF_FIRST_S * 2.0 ** min(failures - 1, 20), BACKOFF_MAX_S)
-    return base_s * random.uniform(1 - BACKOFF_JITTER, 1 + BACKOFF_JITTER)
+    return doubled_s(failures, BACKOFF_FIRST_S, BACKOFF_MAX_S) * random.uniform(1 - BACKOFF_JITTER, 1 + BACKOFF_JITTER)
 
 
 def _text(at: datetime) -> str:

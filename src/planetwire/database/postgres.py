@@ -17,6 +17,7 @@ import asyncpg
 
 from planetwire.errors import BackendError
 from planetwire.log import get_logger
+from planetwire.runtime.backoff import Backoff
 from planetwire.text import plain_json
 
 log = get_logger()
@@ -252,15 +253,14 @@ class Listener:
 
     async def run(self) -> None:
         """Listen until cancelled; reconnects with back-off up to 5 s. Returns if a pooler stands in between."""
-        delay_s = RECONNECT_S
+        backoff = Backoff(RECONNECT_S, RECONNECT_MAX_S)
         while True:
             try:
                 connection = await connect(self._dsn, application="listen")
             except BackendError:
-                await asyncio.sleep(delay_s)
-                delay_s = min(delay_s * 2, RECONNECT_MAX_S)
+                await backoff.pause()
                 continue
-            delay_s = RECONNECT_S
+            backoff.reset()
             try:
                 if await behind_pooler(connection):
                     return

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from planetwire.errors import BackendError
 from planetwire.log import get_logger
 from planetwire.ports import Clock, Wakeup
 from planetwire.runtime.backoff import Backoff
+from planetwire.runtime.forever import run_forever
 
 log = get_logger()
 
@@ -45,20 +45,13 @@ class ByHand:
 
     async def run(self) -> None:
         """Until cancelled; survives every failure of the database, and every fact."""
-        backoff = Backoff(RETRY_S, RETRY_MAX_S, self._clock)
-        while True:
-            try:
-                await self.step()
-                backoff.reset()
-            except BackendError as error:
-                log.warning("facts.by_hand.failed", error=error.message)
-                await backoff.pause()
-                continue
-            except Exception as error:  # nobody else may stop for a fact that we did not think of
-                log.exception("facts.by_hand.crashed", error=repr(error)[:ERROR_CHARS])
-                await backoff.pause()
-                continue
-            await self._wakeup.wait(LOOK_S)
+        await run_forever(
+            self.step,
+            lambda _: self._wakeup.wait(LOOK_S),
+            lambda error, _: log.warning("facts.by_hand.failed", error=error.message),
+            Backoff(RETRY_S, RETRY_MAX_S, self._clock),
+            on_crash=_crashed,
+        )
 
     async def step(self) -> None:
         """All that waits and that nobody holds; single facts between the pages of a source. Raises BackendError."""
@@ -68,3 +61,8 @@ class ByHand:
                 after = await self._waiting.keys(after)
             if not await self._waiting.source():
                 return
+
+
+def _crashed(error: Exception) -> None:
+    """Nobody else may stop for a fact that we did not think of."""
+    log.exception("facts.by_hand.crashed", error=repr(error)[:ERROR_CHARS])

@@ -14,13 +14,13 @@ from datetime import datetime
 from typing import Protocol
 
 from planetwire.cities import BY_KEY, City
-from planetwire.errors import BackendError
 from planetwire.log import get_logger
 from planetwire.model import Cursor, Fact, Json, LogEvent
 from planetwire.observing import Sources, headline
 from planetwire.ports import Clock, EventLog, ObservationStore
 from planetwire.runtime.backoff import Backoff
 from planetwire.runtime.clock import utc_text
+from planetwire.runtime.forever import run_forever
 
 log = get_logger()
 
@@ -83,20 +83,13 @@ class StationBridge:
 
     async def run(self) -> None:
         """Until cancelled. Trouble with either store is tried again; the cursor says from where."""
-        backoff = Backoff(RETRY_S, RETRY_MAX_S, self._clock)
-        while True:
-            try:
-                await self.step()
-                backoff.reset()
-            except BackendError as error:
-                log.warning("facts.stations.failed", error=error.message)
-                await backoff.pause()
-                continue
-            except Exception as error:  # the process takes observations: it must not end for a fact of the globe
-                log.exception("facts.stations.crashed", error=repr(error)[:ERROR_CHARS])
-                await backoff.pause()
-                continue
-            await self._wait()
+        await run_forever(
+            self.step,
+            lambda _: self._wait(),
+            lambda error, _: log.warning("facts.stations.failed", error=error.message),
+            Backoff(RETRY_S, RETRY_MAX_S, self._clock),
+            on_crash=_crashed,
+        )
 
     async def step(self) -> None:
         """Look at the log, write the cities whose time has come, age the others. Raises BackendError."""
@@ -170,6 +163,11 @@ class StationBridge:
             async with asyncio.timeout(max(0.0, min([until_aging_s, *map(self._rest_s, self._pending)]))):
                 await self._rung.wait()
         self._rung.clear()
+
+
+def _crashed(error: Exception) -> None:
+    """The process takes observations: it must not end for a fact of the globe."""
+    log.exception("facts.stations.crashed", error=repr(error)[:ERROR_CHARS])
 
 
 def fact_of(sources: Sources, city: City, reading: Json, now: datetime) -> Fact:

@@ -21,6 +21,7 @@ from planetwire.jobs.telling import Tell, end_line, silent
 from planetwire.log import get_logger
 from planetwire.model import ClaimedJob, JobStatus, Lease, TaskType
 from planetwire.ports import Clock, JobQueue, JobUpkeep, Wakeup
+from planetwire.runtime.backoff import Backoff
 from planetwire.runtime.ending import end_all
 from planetwire.settings import JobSettings
 
@@ -31,7 +32,8 @@ ANSWER_S = 3.0  # for the database, before a silent heart is held to be at fault
 LOOK_LEAST_S = 0.2  # jobs that end ring too; not every ring is a cancel
 GATE_S = 10.0  # how long writers are asked to ring while we are idle
 FINISH_TRIES = 8  # about a lease; after that another worker's rescue ends the job
-FINISH_DELAY_MAX_S = 5.0
+FINISH_DELAY_S = 0.2  # between two of them …
+FINISH_DELAY_MAX_S = 5.0  # … doubling up to this
 DRAIN_S = 10.0  # what running jobs get to end by themselves when we are told to stop
 
 
@@ -205,14 +207,13 @@ class Worker:
 
     async def _write_end(self, lease: Lease, outcome: Outcome) -> str:
         """Again while the database is away; the status, or why none was written."""
-        delay_s = 0.2
+        backoff = Backoff(FINISH_DELAY_S, FINISH_DELAY_MAX_S, self._clock)
         for _ in range(FINISH_TRIES):
             try:
                 return await self._write_end_once(lease, outcome)
             except BackendError as error:
                 log.warning("data_job.finish.repeated", task_id=lease.job.id, error=error.message)
-            await self._clock.sleep(delay_s)
-            delay_s = min(delay_s * 2, FINISH_DELAY_MAX_S)
+            await backoff.pause()
         return "unknown"
 
     async def _write_end_once(self, lease: Lease, outcome: Outcome) -> str:

@@ -85,6 +85,11 @@ KINDS = {
         "all that may be shortened is: raise PLANETWIRE_DISK_BUDGET_GB, or clear a source that nobody needs",
         fault=False,
     ),
+    "plain_http": Kind(
+        "unset PLANETWIRE_PLAIN_HTTP as soon as this version and its uvicorn go together; until then a reverse proxy"
+        " with bounds of its own should stand in front",
+        fault=False,
+    ),
     "not_ready": Kind("look at what it names, and at the log of the web process"),
     "lease_expired": Kind("no worker takes it back: start `planetwire up` (or `work`), look at the worker's log"),
     "jobs_unseen": Kind("no claim sees them; a running worker mends it within minutes: please report it"),

@@ -21,8 +21,9 @@ from planetwire.errors import BackendError, BusError, LeaseLost
 from planetwire.log import get_logger
 from planetwire.model import BusMessage, Cursor, LogEvent, ResyncReason
 from planetwire.ports import Clock, DataChangeBus, EventLog, Wakeup
-from planetwire.runtime.backoff import Backoff
+from planetwire.runtime.backoff import Backoff, doubled_s
 from planetwire.runtime.failpoint import failpoint
+from planetwire.runtime.forever import run_forever
 
 log = get_logger()
 
@@ -108,22 +109,21 @@ class Outlet:
         """Send or stand by until cancelled; survives every failure of database and bus."""
         backoff = Backoff(RETRY_S, RETRY_MAX_S, self._clock)
         try:
-            while True:
-                try:
-                    delay_s = await self.turn()
-                    backoff.reset()
-                except LeaseLost:
-                    self._stand_down()
-                    continue
-                except BackendError as error:
-                    log.warning("earth.outlet.failed", error=error.message, retry_s=backoff.next_s)
-                    self._stand_down()
-                    await backoff.pause()
-                    continue
-                await self._wakeup.wait(delay_s)
+            await run_forever(self._turn_or_stand_down, self._wakeup.wait, self._failed, backoff)
         finally:
             await self._resign()
             await self._bus.aclose()
+
+    async def _turn_or_stand_down(self) -> float:
+        try:
+            return await self.turn()
+        except LeaseLost:
+            self._stand_down()
+            return 0.0
+
+    def _failed(self, error: BackendError, retry_s: float) -> None:
+        log.warning("earth.outlet.failed", error=error.message, retry_s=retry_s)
+        self._stand_down()
 
     async def turn(self) -> float:
         """Send what can be sent; how long to wait for a ring afterwards. Raises BackendError, LeaseLost."""
@@ -191,7 +191,7 @@ class Outlet:
     async def _put_off(self, term: int, place: Place, error: BusError) -> None:
         attempts = place.attempts + 1
         paused = error.refused and attempts >= REFUSALS_MAX
-        wait_s = PAUSED_S if paused else min(BACKOFF_MAX_S, BACKOFF_S * 2.0 ** min(place.attempts, 10))
+        wait_s = PAUSED_S if paused else doubled_s(place.attempts + 1, BACKOFF_S, BACKOFF_MAX_S)
         wait_s = max(wait_s * random.uniform(0.75, 1.25), min(error.retry_after_s or 0.0, RETRY_AFTER_MAX_S))
         await self._book.defer(term, place, error.message, wait_s=wait_s, paused=paused)
         if paused and not place.paused:

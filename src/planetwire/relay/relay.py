@@ -23,6 +23,7 @@ from planetwire.relay.merge import event_of, merge_all
 from planetwire.relay.route import Routed
 from planetwire.runtime.backoff import Backoff
 from planetwire.runtime.failpoint import failpoint
+from planetwire.runtime.forever import run_forever
 from planetwire.settings import RelaySettings
 
 log = get_logger()
@@ -70,20 +71,14 @@ class Relay:
 
     async def run(self) -> None:
         """Lead or stand by until cancelled; survives every failure of the database."""
-        backoff = Backoff(RETRY_S, RETRY_MAX_S, self._clock)
         try:
-            while True:
-                try:
-                    delay_s = await self.turn()
-                    backoff.reset()
-                except BackendError as error:
-                    log.warning("earth.relay.failed", error=error.message, retry_s=backoff.next_s)
-                    self._stand_down()
-                    await backoff.pause()
-                    continue
-                await self._wakeup.wait(delay_s)
+            await run_forever(self.turn, self._wakeup.wait, self._failed, Backoff(RETRY_S, RETRY_MAX_S, self._clock))
         finally:
             await self._resign()
+
+    def _failed(self, error: BackendError, retry_s: float) -> None:
+        log.warning("earth.relay.failed", error=error.message, retry_s=retry_s)
+        self._stand_down()
 
     async def turn(self) -> float:
         """Do what there is to do now; how long to wait for a ring afterwards. Raises BackendError."""

@@ -1,1 +1,1 @@
-"""What every long-running part needs: the clock, pauses, ends, and the points at which crash tests stop it."""
+"""What every long-running part needs: the clock, a loop, pauses, ends, and the points at which crash tests stop it."""

@@ -9,6 +9,7 @@ from planetwire.database.postgres import ECHO_S, SELF_TEST_S, Listener, Pool, tr
 from planetwire.database.sql import queries_beside
 from planetwire.errors import BackendError
 from planetwire.log import get_logger
+from planetwire.runtime.backoff import Backoff
 from planetwire.stream.bus import RETRY_MAX_S, RETRY_S, Ringer
 
 log = get_logger()
@@ -33,7 +34,7 @@ class PostgresBus:
         self._channel = channel
         self._on_ring = on_ring
         self._ringer = Ringer(self._send)
-        self._retry_s = RETRY_S
+        self._backoff = Backoff(RETRY_S, RETRY_MAX_S)
         self._listener = Listener(
             listen_dsn,
             (channel,),
@@ -68,12 +69,11 @@ class PostgresBus:
             try:
                 await self._ringer.run()
             except (BackendError, TimeoutError) as error:
-                if self._retry_s == RETRY_S:
+                if not self._backoff.failures:
                     log.warning("stream.bus.lost", bus="postgres", error=repr(error))
-                await asyncio.sleep(self._retry_s)
-                self._retry_s = min(self._retry_s * 2, RETRY_MAX_S)
+                await self._backoff.pause()
 
     async def _send(self) -> None:
         async with translated():
             await self._pool.execute(Q.ring, self._channel)
-        self._retry_s = RETRY_S
+        self._backoff.reset()

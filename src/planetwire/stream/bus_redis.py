@@ -18,6 +18,7 @@ from redis.exceptions import RedisError
 
 from planetwire.errors import SetupError
 from planetwire.log import get_logger
+from planetwire.runtime.backoff import Backoff
 from planetwire.stream.bus import ECHO_S, RETRY_MAX_S, RETRY_S, SELF_TEST_S, Ringer
 
 log = get_logger()
@@ -63,7 +64,7 @@ class RedisBus:
 
     async def run(self) -> None:
         """See the port."""
-        retry_s, told = RETRY_S, False
+        backoff, told = Backoff(RETRY_S, RETRY_MAX_S), False
         try:
             while True:
                 try:
@@ -71,9 +72,10 @@ class RedisBus:
                 except* AWAY as errors:
                     if self.connected or not told:
                         log.warning("stream.bus.lost", bus="redis", error=repr(errors.exceptions[0]))
-                    told, retry_s = True, RETRY_S if self.connected else min(retry_s * 2, RETRY_MAX_S)
+                    told = True
+                    backoff.reset() if self.connected else backoff.lengthen()
                 self.connected = False
-                await asyncio.sleep(retry_s)
+                await asyncio.sleep(backoff.next_s)
         finally:
             with suppress(*AWAY):
                 await self._client.aclose()

@@ -13,6 +13,7 @@ from planetwire.log import get_logger
 from planetwire.model import LogEvent, ResyncReason
 from planetwire.ports import Clock, EventLog, Wakeup
 from planetwire.runtime.backoff import Backoff
+from planetwire.runtime.forever import run_forever
 
 log = get_logger()
 
@@ -50,17 +51,12 @@ class Tail:
         Raises BackendError `replay_window_exceeded` when events that were not handed on are pruned already.
         """
         backoff = Backoff(RETRY_S, RETRY_MAX_S, self._clock)
-        while True:
-            try:
-                await self.step()
-                backoff.reset()
-            except BackendError as error:
-                if error.code == ResyncReason.REPLAY_WINDOW_EXCEEDED:
-                    raise
-                log.warning("stream.tail.failed", error=error.message, position=self.position)
-                await backoff.pause()
-                continue
-            await self._wakeup.wait(POLL_S)
+        await run_forever(self.step, lambda _: self._wakeup.wait(POLL_S), self._failed, backoff)
+
+    def _failed(self, error: BackendError, _: float) -> None:
+        if error.code == ResyncReason.REPLAY_WINDOW_EXCEEDED:
+            raise error
+        log.warning("stream.tail.failed", error=error.message, position=self.position)
 
     async def step(self) -> None:
         """Hand on what is new; the first call only notes the head. Raises BackendError."""

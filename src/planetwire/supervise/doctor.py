@@ -17,7 +17,7 @@ from planetwire.diagnosis.path import examine_file, examine_path, observation_fe
 from planetwire.errors import PlanetwireError
 from planetwire.model import Json
 from planetwire.model.finding import Finding, first_broken, step
-from planetwire.settings import Settings
+from planetwire.settings import PLAIN_OFF, Settings
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.roles import database_of, effective, trust_of, web_url_of
 from planetwire.wiring.keeping import disk_step
@@ -39,7 +39,11 @@ def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
         )
         ready = asking.submit(ask, url, token, "ready", "The installation is ready", "/readyz", "not_ready")
         terminal = asking.submit(_terminal, ask, url, token) if settings.terminal else None
-        steps = [_installation(settings), *_room(settings)]  # without room everything else fails too
+        steps = [
+            _installation(settings),
+            *_protocol(settings),
+            *_room(settings),
+        ]  # without room everything else fails too
         if settings.earth and not _terminal_only(settings):
             path = _path(settings, url, token, trust, canary=canary)
             around = [found for found in path if not found["number"]]
@@ -48,6 +52,13 @@ def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
         steps += [terminal.result(), *_file(settings), observation_feeds_step(settings.data_dir)] if terminal else []
         steps.append(ready.result())
     return steps
+
+
+def _protocol(settings: Settings) -> list[Json]:
+    """None where connections have all their bounds."""
+    if not settings.plain_http:
+        return []
+    return [step("protocol", "Connections are served plainly", "", [Finding("plain_http", PLAIN_OFF)])]
 
 
 def _room(settings: Settings) -> list[Json]:

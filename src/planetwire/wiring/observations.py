@@ -6,14 +6,14 @@ process follows the log, and the bus only says when to look.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from planetwire.cities import CITIES
-from planetwire.database.postgres import Pool, close_pool, open_pool
+from planetwire.database.postgres import Pool
 from planetwire.errors import BackendError, SetupError
 from planetwire.facts.observations.claim_file import claim_file
 from planetwire.facts.observations.claim_postgres import claim_database
@@ -27,15 +27,15 @@ from planetwire.runtime.clock import SystemClock
 from planetwire.settings import Settings
 from planetwire.stream.bus import Bus
 from planetwire.stream.bus_memory import MemoryBus
-from planetwire.stream.bus_postgres import PostgresBus
 from planetwire.stream.hub import Hub
 from planetwire.stream.log_observations_postgres import PostgresObservationLog
 from planetwire.stream.log_sqlite import SqliteEventLog
 from planetwire.stream.tail import Tail
+from planetwire.wiring.buses import Joining, bus_kind, direct_of, joining_names, open_store_pool
+from planetwire.wiring.choosing import by_scheme
 
-FILE, DATABASE = "sqlite:///", ("postgresql://", "postgres://")
+FILE = "sqlite:///"
 CHANNEL = "planet_observation_patches"
-CONNECTIONS_MAX = 8
 TOPICS = [f"city:{city.key}" for city in CITIES]
 
 Loop = Callable[[], Awaitable[None]]
@@ -50,20 +50,15 @@ def readings_file(settings: Settings) -> Path | None:
 
 def check_sharing(settings: Settings) -> None:
     """Raises SetupError for web processes that would not hear each other, and for places that are none."""
-    location = settings.observations_location
-    if not location.startswith((FILE, *DATABASE)):
-        raise SetupError("PLANETWIRE_OBSERVATIONS_URL is sqlite:///<path> or postgresql://…")
-    if settings.bus == "memory" and settings.web_workers > 1 and settings.terminal:
+    store_kind(settings)
+    bus = bus_kind(settings)
+    if settings.web_workers > 1 and settings.terminal and not bus.joins:
         raise SetupError(
-            f"PLANETWIRE_WEB_WORKERS={settings.web_workers} with PLANETWIRE_BUS=memory: an observation that one web "
-            "process takes would not reach the streams of the others; set PLANETWIRE_BUS=redis or postgres"
+            f"PLANETWIRE_WEB_WORKERS={settings.web_workers} with PLANETWIRE_BUS={settings.bus}: an observation that one"
+            f" web process takes would not reach the streams of the others; set PLANETWIRE_BUS={joining_names()}"
         )
-    if settings.bus == "redis" and settings.redis_url is None:
-        raise SetupError("PLANETWIRE_BUS=redis needs PLANETWIRE_REDIS_URL")
-    if settings.bus == "postgres" and not (settings.earth or location.startswith(DATABASE)):
-        raise SetupError("PLANETWIRE_BUS=postgres needs a database: set PLANETWIRE_OBSERVATIONS_URL=postgresql://…")
-    if settings.bus == "memory" and settings.bus_required:
-        raise SetupError("PLANETWIRE_BUS_REQUIRED needs a bus: set PLANETWIRE_BUS=redis or postgres")
+    if settings.bus_required and not bus.joins:
+        raise SetupError(f"PLANETWIRE_BUS_REQUIRED needs a bus: set PLANETWIRE_BUS={joining_names()}")
 
 
 @dataclass(slots=True)
@@ -117,22 +112,17 @@ async def open_observations(stack: AsyncExitStack, settings: Settings, dsn: str 
     """Open, migrate, prune. `dsn`: the database of the other half. Raises SetupError, BackendError."""
     check_sharing(settings)
     await _claim(stack, settings)
-    location, bell, path = settings.observations_location, MemoryWakeup(), readings_file(settings)
-    if path is not None:
-        store: Any = SqliteObservationStore(path, SystemClock(), retention_s=_retention_s(settings))
-        event_log: Any = SqliteEventLog(path)
-        pool = None
-    else:
-        pool = await _pool(stack, location)
-        store = PostgresObservationStore(
-            pool, SystemClock(), retention_s=_retention_s(settings), migration=settings.migration
-        )
-        event_log = PostgresObservationLog(pool)
+    bell = MemoryWakeup()
+    opened = await store_kind(settings).open(stack, settings)
+    store, event_log = opened.store, opened.log
     await store.start()
     stack.push_async_callback(store.aclose)
     await event_log.start()
     stack.push_async_callback(event_log.aclose)
-    bus = await _bus(stack, settings, pool, location if pool else dsn, f"{CHANNEL}_{event_log.epoch}", bell)
+    shared_dsn = settings.observations_location if opened.pool else dsn
+    channel = f"{CHANNEL}_{event_log.epoch}"
+    joining = Joining(stack, settings, channel, bell.ring, opened.pool, shared_dsn)
+    bus = await bus_kind(settings).join(joining)
     return Observations(store, event_log, bus, bell, settings.bus_required)
 
 
@@ -156,44 +146,70 @@ def _check_version(path: Path) -> None:
 
 
 async def _claim(stack: AsyncExitStack, settings: Settings) -> None:
-    shared = settings.bus != "memory"
-    if (path := readings_file(settings)) is not None:
-        stack.enter_context(claim_file(path, shared=shared))
-    else:
-        claim = await claim_database(_direct(settings, settings.observations_location), shared=shared)
-        stack.callback(claim.terminate)
+    await store_kind(settings).claim(stack, settings, bus_kind(settings).joins)
 
 
-async def _bus(
-    stack: AsyncExitStack, settings: Settings, pool: Pool | None, dsn: str | None, channel: str, bell: MemoryWakeup
-) -> Bus | None:
-    if settings.bus == "redis":
-        return _redis_bus(settings, channel, bell)
-    if settings.bus == "postgres":
-        assert dsn is not None
-        return PostgresBus(pool or await _pool(stack, dsn), _direct(settings, dsn), channel, bell.ring)
-    return MemoryBus(bell.ring) if pool else None
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A store with its log, neither started yet; `pool` where they lie in a database."""
+
+    store: Any
+    log: Any
+    pool: Pool | None
 
 
-def _redis_bus(settings: Settings, channel: str, bell: MemoryWakeup) -> Bus:
-    assert settings.redis_url is not None
-    try:
-        from planetwire.stream.bus_redis import RedisBus
-    except ModuleNotFoundError as error:
-        raise SetupError("PLANETWIRE_BUS=redis needs the package `redis`: install planetwire[redis]") from error
-    return RedisBus(settings.redis_url.get_secret_value(), channel, bell.ring)
+@dataclass(frozen=True, slots=True)
+class StoreKind:
+    """`check` raises SetupError for an address that is none; `claim(stack, settings, shared)` takes it for this process
+    alone, or to share, and raises one when others have it.
+    """
+
+    check: Callable[[Settings], object]
+    open: Callable[[AsyncExitStack, Settings], Awaitable[Opened]]
+    claim: Callable[[AsyncExitStack, Settings, bool], Awaitable[None]]
 
 
-async def _pool(stack: AsyncExitStack, dsn: str) -> Pool:
-    pool = await open_pool(dsn, application="observations", max_size=CONNECTIONS_MAX)
-    stack.push_async_callback(close_pool, pool)
-    return pool
+def store_kind(settings: Settings) -> StoreKind:
+    """By the scheme of its address. Raises SetupError."""
+    kind = by_scheme("PLANETWIRE_OBSERVATIONS_URL", settings.observations_location, STORES)
+    kind.check(settings)
+    return kind
 
 
-def _direct(settings: Settings, dsn: str) -> str:
-    """The server itself, where the address may lead to a pooler."""
-    return settings.database_direct_url or dsn if dsn == settings.database_url else dsn
+async def _open_file(stack: AsyncExitStack, settings: Settings) -> Opened:
+    path = _file(settings)
+    store = SqliteObservationStore(path, SystemClock(), retention_s=_retention_s(settings))
+    return Opened(store, SqliteEventLog(path), None)
+
+
+async def _claim_file(stack: AsyncExitStack, settings: Settings, shared: bool) -> None:
+    stack.enter_context(claim_file(_file(settings), shared=shared))
+
+
+def _file(settings: Settings) -> Path:
+    path = readings_file(settings)
+    if path is None:
+        raise SetupError("PLANETWIRE_OBSERVATIONS_URL: a file is sqlite:///<path>")
+    return path
+
+
+async def _open_database(stack: AsyncExitStack, settings: Settings) -> Opened:
+    pool = await open_store_pool(stack, settings.observations_location)
+    store = PostgresObservationStore(
+        pool, SystemClock(), retention_s=_retention_s(settings), migration=settings.migration
+    )
+    return Opened(store, PostgresObservationLog(pool), pool)
+
+
+async def _claim_database(stack: AsyncExitStack, settings: Settings, shared: bool) -> None:
+    claim = await claim_database(direct_of(settings, settings.observations_location), shared=shared)
+    stack.callback(claim.terminate)
 
 
 def _retention_s(settings: Settings) -> float:
     return settings.patch_event_retention_hours * 3600
+
+
+IN_FILE = StoreKind(_file, _open_file, _claim_file)
+IN_DATABASE = StoreKind(lambda settings: None, _open_database, _claim_database)
+STORES: Mapping[str, StoreKind] = {"sqlite": IN_FILE, "postgresql": IN_DATABASE, "postgres": IN_DATABASE}

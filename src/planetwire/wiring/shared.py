@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -23,6 +23,7 @@ from planetwire.web.stores.codes_memory import MemoryCodes
 from planetwire.web.stores.limits_memory import MemoryLimits
 from planetwire.web.stores.sessions_file import FileSessions
 from planetwire.web.stores.sessions_memory import MemorySessions
+from planetwire.wiring.choosing import by_scheme
 
 if TYPE_CHECKING:
     from planetwire.web.stores.link_redis import RedisLink
@@ -55,12 +56,45 @@ def rates_of(limits: LimitSettings) -> Mapping[Limit, int]:
     }
 
 
+def job_log_of(stack: AsyncExitStack, settings: Settings, pool: Pool, session_key: bytes) -> JobLog:
+    """Where jobs' lines are: in Redis when it is set, else in a table that keeps no journal."""
+    return _place(settings).job_log(stack, settings, pool, session_key)
+
+
 def _opened(stack: AsyncExitStack, settings: Settings, session_key: bytes) -> Shared:
-    rates, sessions = rates_of(settings.limits), FileSessions(settings.data_dir / "sessions")
+    return _place(settings).shared(stack, settings, session_key)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where all of it is: `shared(stack, settings, session_key)`, `job_log(stack, settings, pool, session_key)`."""
+
+    shared: Callable[[AsyncExitStack, Settings, bytes], Shared]
+    job_log: Callable[[AsyncExitStack, Settings, Pool, bytes], JobLog]
+
+
+def _place(settings: Settings) -> Place:
+    """By the scheme of the address that is set. Raises SetupError."""
     if settings.redis_url is None:
-        codes = FileCodes(settings.data_dir / "run" / "codes") if settings.web_workers > 1 else MemoryCodes()
-        return Shared(codes=codes, limits=MemoryLimits(rates), sessions=sessions)
-    link = _link(stack, settings.redis_url.get_secret_value(), session_key)
+        return OWN
+    return by_scheme("PLANETWIRE_REDIS_URL", settings.redis_url.get_secret_value(), PLACES)
+
+
+def _sessions(settings: Settings) -> FileSessions:
+    return FileSessions(settings.data_dir / "sessions")
+
+
+def _own(stack: AsyncExitStack, settings: Settings, session_key: bytes) -> Shared:
+    codes = FileCodes(settings.data_dir / "run" / "codes") if settings.web_workers > 1 else MemoryCodes()
+    return Shared(codes=codes, limits=MemoryLimits(rates_of(settings.limits)), sessions=_sessions(settings))
+
+
+def _own_job_log(stack: AsyncExitStack, settings: Settings, pool: Pool, session_key: bytes) -> JobLog:
+    return PostgresJobLog(pool, settings.jobs.log_hours * 3_600)
+
+
+def _in_redis(stack: AsyncExitStack, settings: Settings, session_key: bytes) -> Shared:
+    link = _link(stack, settings, session_key)
     from planetwire.web.stores.cache_redis import RedisCache
     from planetwire.web.stores.codes_redis import RedisCodes
     from planetwire.web.stores.limits_redis import RedisLimits
@@ -68,16 +102,26 @@ def _opened(stack: AsyncExitStack, settings: Settings, session_key: bytes) -> Sh
 
     cache = RedisCache(link)
     stack.push_async_callback(cache.aclose)
-    return Shared(cache, RedisCodes(link), RedisLimits(link, rates), RedisSessions(link, sessions))
+    limits = RedisLimits(link, rates_of(settings.limits))
+    return Shared(cache, RedisCodes(link), limits, RedisSessions(link, _sessions(settings)))
 
 
-def _link(stack: AsyncExitStack, url: str, session_key: bytes) -> RedisLink:
+def _redis_job_log(stack: AsyncExitStack, settings: Settings, pool: Pool, session_key: bytes) -> JobLog:
+    link = _link(stack, settings, session_key)
+    from planetwire.web.stores.joblog_redis import RedisJobLog
+
+    return RedisJobLog(link, settings.jobs.log_hours * 3_600)
+
+
+def _link(stack: AsyncExitStack, settings: Settings, session_key: bytes) -> RedisLink:
     try:
         from planetwire.web.stores.link_redis import RedisLink
     except ModuleNotFoundError as error:
         raise SetupError("PLANETWIRE_REDIS_URL needs the package `redis`: install planetwire[redis]") from error
+    url = settings.redis_url
+    assert url is not None  # else the place is our own
     prefix = f"planetwire:{blake2b(session_key, digest_size=6).hexdigest()}"
-    link = RedisLink(url, prefix, SystemClock())
+    link = RedisLink(url.get_secret_value(), prefix, SystemClock())
     stack.push_async_callback(link.aclose)
     return link
 
@@ -87,12 +131,5 @@ def defaults_of(settings: Settings) -> list[SourceDefaults]:
     return source_defaults(fact_feeds().values(), settings)
 
 
-def job_log_of(stack: AsyncExitStack, settings: Settings, pool: Pool, session_key: bytes) -> JobLog:
-    """Where jobs' lines are: in Redis when it is set, else in a table that keeps no journal."""
-    keep_s = settings.jobs.log_hours * 3_600
-    if settings.redis_url is None:
-        return PostgresJobLog(pool, keep_s)
-    link = _link(stack, settings.redis_url.get_secret_value(), session_key)
-    from planetwire.web.stores.joblog_redis import RedisJobLog
-
-    return RedisJobLog(link, keep_s)
+OWN, REDIS = Place(_own, _own_job_log), Place(_in_redis, _redis_job_log)
+PLACES: Mapping[str, Place] = {"redis": REDIS, "rediss": REDIS, "unix": REDIS}

@@ -55,11 +55,11 @@ from planetwire.web.http.hosts import AllowedHosts, listed
 from planetwire.web.http.proxies import BehindProxies, proxies_of
 from planetwire.web.live import frames, sse_route
 from planetwire.web.live.sse import SseEndpoint
-from planetwire.web.live.sse_protocol import make_protocol
 from planetwire.web.live.task_board import TaskBoard
 from planetwire.web.live.websocket import SocketEndpoint
 from planetwire.web.live.websocket import router as socket_router
 from planetwire.web.metrics import expose, expose_bus, expose_earth, expose_front
+from planetwire.web.plain import PlainBounds
 from planetwire.web.terminal import cities as terminal
 from planetwire.web.terminal import ingest
 from planetwire.wiring.commands import check_request, rows_of, token_book
@@ -78,10 +78,10 @@ UPDATES = "earth_updates"
 
 @dataclass(slots=True)
 class Web(Parts):
-    """The web process: the application, and the protocol class that answers `/api/events`."""
+    """The web process: the application, and the protocol class that answers `/api/events`; None: uvicorn's own."""
 
     app: FastAPI = field(default_factory=FastAPI)
-    protocol: Any = field(default_factory=lambda: make_protocol(None))
+    protocol: Any = None
     routers: list[APIRouter] = field(default_factory=list)
     checks: dict[str, health.Check] = field(default_factory=dict)
     shared: Shared = field(default_factory=Shared)
@@ -98,7 +98,7 @@ async def open_web(
     async with AsyncExitStack() as stack:
         shared = await open_shared(stack, settings, secrets.session_key, login_code)
         front = _front(settings)
-        web, pool = Web(shared=shared, protocol=make_protocol(None, front=front)), None
+        web, pool = Web(shared=shared, protocol=_protocol(settings, front)), None
         guard = _guard(settings, secrets, shared)
         if dsn is not None and settings.earth:
             pool = await pool_of(stack, dsn, "web", 8)
@@ -106,7 +106,7 @@ async def open_web(
         else:
             web.routers.append(halves.router("earth"))
         if settings.terminal:
-            await _open_terminal(web, stack, settings, guard, limits, pool, dsn)
+            await _open_terminal(web, stack, settings, guard, limits, pool, dsn, front)
         else:
             web.routers.append(halves.router("terminal"))
         web.routers.append(await _sources(settings, pool, guard))
@@ -122,6 +122,8 @@ async def open_web(
         rights = {"public_reads": settings.public_reads, "public_diagnostics": settings.diagnostics_are_public}
         web.app = web_app.create(web.routers, __version__, **rights)
         web.app.add_middleware(BehindProxies, proxies=guard.proxies)
+        if settings.plain_http:
+            web.app.add_middleware(PlainBounds, front=front)
         yield web
 
 
@@ -213,6 +215,7 @@ async def _open_terminal(
     limits: ConnectionLimits,
     pool: Pool | None,
     dsn: str | None,
+    front: Front,
 ) -> None:
     clock = SystemClock()
     cities.read_zones()
@@ -225,7 +228,7 @@ async def _open_terminal(
         hub, resolve_city=_city_key, guard=guard, limits=limits, clock=clock, settings=settings.stream
     )
     pushed = ingest.IngestEndpoint(Ingest(store, clock, known, admit=observations.admit).accept, guard)
-    web.protocol = make_protocol(endpoint, pushed, web.protocol.front)
+    web.protocol = _protocol(settings, front, endpoint, pushed)
     web.routers += [
         sse_route.router(endpoint),
         ingest.router(pushed),
@@ -287,6 +290,16 @@ async def _schema_current(pool: Pool) -> str | None:
 async def _someone_leads(pool: Pool) -> str | None:
     leader = await PostgresChangeLog(pool, payload).leader()
     return None if leader["held"] else "no relay leads"
+
+
+def _protocol(settings: Settings, front: Front, *endpoints: Any) -> Any:
+    """Imported for who wants it alone: a plain server starts also when uvicorn has changed below ours."""
+    if settings.plain_http:
+        return None
+    from planetwire.web.live.sse_protocol import make_protocol
+
+    endpoint, pushed = endpoints or (None, None)
+    return make_protocol(endpoint, pushed, front)
 
 
 def _front(settings: Settings) -> Front:

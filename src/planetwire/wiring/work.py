@@ -47,7 +47,7 @@ from planetwire.settings import Settings
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.wiring.facts import add_by_hand, derive_anew, deriving_facts
 from planetwire.wiring.observations import check_sharing
-from planetwire.wiring.outlets import add_outlet, check_changes_bus
+from planetwire.wiring.outlets import add_outlet, outlet_kind
 from planetwire.wiring.secrets import Secrets
 from planetwire.wiring.shared import defaults_of, job_log_of
 
@@ -88,7 +88,7 @@ Opening: TypeAlias = AbstractAsyncContextManager[Parts]
 def check_supported(settings: Settings) -> None:
     """Raises SetupError for a setting whose backend this version does not have, rather than ignoring it."""
     check_sharing(settings)
-    check_changes_bus(settings)
+    outlet_kind(settings)
     known = feeds()
     for source, own in settings.feeds.items():
         if source not in known:

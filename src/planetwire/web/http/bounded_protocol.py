@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with bounds in front of every request: what is over one is refused before it is kept.
+"""An HTTP connection with bounds in front of every request: what is over one is refused before it is kept.
 
 Bytes are counted as they come: the parser is fed no more at once than the head of a request may have, and every piece
 in which it saw neither the end of a head nor a byte of a body counts as head. A refusal is a problem document, the last
@@ -11,12 +11,11 @@ import asyncio
 from typing import cast
 
 import httptools
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
-from uvicorn.protocols.utils import is_ssl
 
 from planetwire.web.http.front import Front, Wait
 from planetwire.web.http.request_head import Head, Refusal, body_too_large, head_too_large, too_late, url_too_long
 from planetwire.web.http.security import STRICT, Headers
+from planetwire.web.http.uvicorn_seam import HttpConnection
 
 PIPELINED_MAX = 32  # requests that wait for the answer of another on their connection
 LINE_EXTRA_BYTES = 4  # of a header line, beside name and value
@@ -24,7 +23,7 @@ SLACK_BYTES = 1024  # spaces and empty lines that are neither name nor value
 LINGER_BYTES = 1024 * 1024  # of what a refused client still sends
 
 
-class BoundedProtocol(HttpToolsProtocol):
+class BoundedProtocol(HttpConnection):
     """Subclassed by `push_protocol` and `sse_protocol`; `front` is given by `make_protocol`."""
 
     front: Front
@@ -34,6 +33,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _deaf = False  # what the client still sends is ignored
     _dropped = False
     _head_bytes = 0  # since the last thing that was no head
+    _head_lines = 0
     _ignored_bytes = 0
     _in_head = _in_body = _begun = False  # of the request that is coming; a further one began
     _body_max = _body_left = 0
@@ -57,7 +57,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """With TLS, who arrived has shaken hands."""
         super().connection_made(cast("asyncio.Transport", transport))
-        if not is_ssl(self.transport):
+        if not self.encrypted:
             self.arrive(transport)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -75,7 +75,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """See `Waiting`. Who is not read from because of what is being answered is not late."""
         if self.transport is None and self._raw is not None:
             self._raw.abort()  # nothing can be said before there is a key to say it with
-        elif wait in (Wait.HEAD, Wait.BODY) and self.flow.read_paused:
+        elif wait in (Wait.HEAD, Wait.BODY) and self.reading_paused:
             self.front.wait(self, wait)
         elif wait is Wait.HEAD:
             self.refuse(too_late("headers", self.front.settings.header_s))
@@ -86,12 +86,12 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self.transport.abort()
 
-    def shutdown(self) -> None:
-        """The server goes down; a refused client is not waited for."""
+    def server_ends(self) -> None:
+        """A refused client is not waited for."""
         if self.waits is Wait.LINGER:
             self.transport.close()
         else:
-            super().shutdown()
+            super().server_ends()
 
     # --- bytes
 
@@ -117,9 +117,9 @@ class BoundedProtocol(HttpToolsProtocol):
         wait: Wait | None = None
         if self._in_body:
             wait = Wait.BODY
-        elif self._in_head or self.cycle is None:  # the first head is waited for since the connection
+        elif self._in_head or not self.had_request:  # the first head is waited for since the connection
             wait = Wait.HEAD
-        elif self.cycle.response_complete:
+        elif self.idle:
             wait = Wait.IDLE
         if wait is not self.waits or self._begun:
             self.front.wait(self, wait)
@@ -131,16 +131,20 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _feed(self, piece: bytes) -> bool:
         try:
-            self.parser.feed_data(piece)
+            self.parse(piece)
         except httptools.HttpParserUpgrade:
-            if not self._deaf and self._should_upgrade():
+            if not self._deaf and self.asks_for_websocket:
                 self.front.wait(self, None)
-                self.handle_websocket_upgrade()
+                self.upgrade()
             return False
         except httptools.HttpParserError:
             if self._may_still_refuse():
                 self.refuse(Refusal(400, "bad_request", "not a request of HTTP/1.1"))
         return True
+
+    def upgrade(self) -> None:
+        """It is a WebSocket's from now on."""
+        self.become_websocket({})
 
     def _may_still_refuse(self) -> bool:
         """Whether nothing was said yet that a refusal would contradict."""
@@ -153,41 +157,42 @@ class BoundedProtocol(HttpToolsProtocol):
             self.front.wait(self, None)
             self.transport.abort()
 
-    # --- what the parser sees
+    # --- what comes
 
-    def on_message_begin(self) -> None:
+    def request_begins(self) -> None:
         """The first byte of a request."""
         if self._deaf:
             return
-        self._head_bytes = 0
+        self._head_bytes = self._head_lines = 0
         self._in_head = True
-        self._begun = self.cycle is not None
-        super().on_message_begin()
+        self._begun = self.had_request
+        super().request_begins()
 
-    def on_url(self, url: bytes) -> None:
+    def url_comes(self, url: bytes) -> None:
         """Counted as it comes."""
         if self._deaf:
             return
-        super().on_url(url)
-        if len(self.url) > self.front.settings.url_bytes:
+        super().url_comes(url)
+        if len(self.target) > self.front.settings.url_bytes:
             self.refuse(url_too_long(self.front.settings.url_bytes))
 
-    def on_header(self, name: bytes, value: bytes) -> None:
+    def header_comes(self, name: bytes, value: bytes) -> None:
         """Counted as it comes: short lines take forty times their bytes. One after the body is nobody's, since the
         application has the request's own already.
         """
         if self._deaf or self._in_body:
             return
-        super().on_header(name, value)
-        if len(self.headers) > self.front.settings.header_lines:
+        super().header_comes(name, value)
+        self._head_lines += 1
+        if self._head_lines > self.front.settings.header_lines:
             self.refuse(head_too_large(self.front.settings))
 
-    def on_headers_complete(self) -> None:
+    def headers_end(self) -> None:
         """The request is looked at for the first time."""
         if self._deaf:
             return
         self._head_bytes = 0
-        head = Head(self.url, self.headers, self.parser.get_http_version(), self._upgrades())
+        head = Head(self.target, self.lines, self.version, self.asks_for_websocket)
         refusal = head.refusal(self.front, reserved=self.reserved)
         if refusal is not None:
             self.refuse(refusal)
@@ -198,15 +203,14 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def take_request(self) -> None:
         """It is within its bounds."""
-        idle = self.cycle is None or self.cycle.response_complete
-        if not idle and (len(self.pipeline) >= PIPELINED_MAX or self._upgrades()):
+        if not self.idle and (self.queued >= PIPELINED_MAX or self.asks_for_websocket):
             self._close_after_answers()
             return
-        super().on_headers_complete()
-        if self.reserved and self.cycle is not None:
-            self.cycle.keep_alive = False
+        super().headers_end()
+        if self.reserved and self.had_request:
+            self.newest_is_last()
 
-    def on_body(self, body: bytes) -> None:
+    def body_comes(self, body: bytes) -> None:
         """Counted as it comes."""
         if self._deaf:
             return
@@ -215,29 +219,19 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._body_left < 0:
             self.refuse(body_too_large(self._body_max))
         else:
-            super().on_body(body)
+            super().body_comes(body)
 
-    def on_message_complete(self) -> None:
+    def request_ends(self) -> None:
         """The request is here as a whole."""
         if self._deaf:
             return
         self._head_bytes = 0
         self._in_body = False
-        super().on_message_complete()
+        super().request_ends()
 
-    def _upgrades(self) -> bool:
-        return bool(self.parser.should_upgrade()) and self._should_upgrade()
-
-    def on_response_complete(self) -> None:
-        """As uvicorn's own, with the front's queues in place of a timer for each connection."""
-        self.server_state.total_requests += 1
-        if self.transport.is_closing():
-            return
-        self.flow.resume_reading()
-        if self.pipeline:
-            cycle, app = self.pipeline.pop()
-            self._start_asgi_task(cycle, app)
-        elif self._refusal is not None:
+    def all_answered(self) -> None:
+        """The turn of a refusal that has waited, or of a further request."""
+        if self._refusal is not None:
             self._say(self._refusal)
         elif not self._deaf and self.waits is None:
             self.front.wait(self, Wait.IDLE)
@@ -249,35 +243,20 @@ class BoundedProtocol(HttpToolsProtocol):
         self.front.refused[refusal.code] += 1
         self._deaf = True
         self.front.wait(self, None)
-        if self._in_body and not self._end_request():
+        if self._in_body and not self.end_request():
             return
-        if self.cycle is None or self.cycle.response_complete:
+        if self.idle:
             self._say(refusal)
         else:
             self._refusal = refusal
-            self.flow.pause_reading()
-
-    def _end_request(self) -> bool:
-        """The request whose body is not taken; False: its answer has begun, so there is no other."""
-        cycle = self.cycle
-        if cycle.response_started:
-            (self.transport.close if cycle.response_complete else self.transport.abort)()
-            return False
-        waiting = bool(self.pipeline) and self.pipeline[0][0] is cycle
-        if waiting:
-            self.pipeline.popleft()
-        cycle.disconnected = True  # who reads the body is told that the client has gone
-        cycle.response_complete = not waiting
-        cycle.message_event.set()
-        return True
+            self.stop_reading()
 
     def _close_after_answers(self) -> None:
         """What comes now is not taken, and those before it are the last."""
         self._deaf = True
         self.front.wait(self, None)
-        self.flow.pause_reading()
-        last = self.pipeline[0][0] if self.pipeline else self.cycle
-        last.keep_alive = False
+        self.stop_reading()
+        self.newest_is_last()
 
     def _say(self, refusal: Refusal) -> None:
         """Answer, then let the client read: to close with its bytes unread would throw the answer away."""
@@ -285,15 +264,11 @@ class BoundedProtocol(HttpToolsProtocol):
         response = refusal.response()
         self.transport.write(self.head_of(refusal.status, (*response.raw_headers, (b"connection", b"close"))))
         self.transport.write(bytes(response.body))
-        self.flow.resume_reading()
+        self.read_on()
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self.front.wait(self, Wait.LINGER)
 
     def head_of(self, status: int, headers: Headers) -> bytes:
         """Status line and headers, those of every response among them."""
-        lines = [STATUS_LINE[status]]
-        for name, value in (*self.server_state.default_headers, *STRICT, *headers):
-            lines += name, b": ", value, b"\r\n"
-        lines.append(b"\r\n")
-        return b"".join(lines)
+        return self.head_bytes(status, (*STRICT, *headers))

@@ -1,15 +1,12 @@
-"""uvicorn's WebSocket protocol, whose refusals say what every answer says."""
+"""A WebSocket's connection, whose refusals say what every answer says."""
 
 from __future__ import annotations
 
-import logging
-from typing import Any
-
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Response
 from websockets.server import ServerProtocol
 
 from planetwire.web.http.security import ALWAYS, NOTHING
+from planetwire.web.http.uvicorn_seam import SocketConnection
 
 CLOSED_KEY = "planetwire_closed"  # in the ASGI state of a WebSocket: its connection is gone
 
@@ -25,17 +22,14 @@ class SafeHandshake(ServerProtocol):
         super().send_response(response)
 
 
-class SocketProtocol(WebSocketsSansIOProtocol):
-    """For `uvicorn.Config(ws=…)`; never compresses."""
+class SocketProtocol(SocketConnection):
+    """For `uvicorn.Config(ws=…)`."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        logger = logging.getLogger("uvicorn.error")
-        self.conn = SafeHandshake(max_size=self.config.ws_max_size, logger=logger)
+    handshake = SafeHandshake
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Told to who counted the connection before the upgrade."""
         super().connection_lost(exc)
-        closed = self.app_state.get(CLOSED_KEY)
+        closed = self.state.get(CLOSED_KEY)
         if closed is not None:
             closed()

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP protocol with `GET /api/events` answered on the transport itself; plain pushes see `push_protocol`.
+"""A bounded connection with `GET /api/events` answered on the transport itself; plain pushes see `push_protocol`.
 
 Why: an event is one `write` of shared bytes per connection, without a task, a queue or a message per connection.
 """
@@ -8,12 +8,10 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
 from starlette.responses import Response
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from planetwire.errors import PlanetwireError
 from planetwire.log import get_logger
@@ -23,6 +21,7 @@ from planetwire.web.http.problems import of_error, problem
 from planetwire.web.http.security import Headers
 from planetwire.web.http.socket_protocol import CLOSED_KEY
 from planetwire.web.live.sse import HEADERS, SseEndpoint, SseStream
+from planetwire.web.live.ws_session import CUT_KEY
 from planetwire.web.terminal.ingest import IngestEndpoint
 from planetwire.web.terminal.push_protocol import PushProtocol
 
@@ -30,9 +29,6 @@ log = get_logger()
 
 SNDBUF_BYTES = 64 << 10  # kernel memory of one stalled reader; Linux would grow it to megabytes
 USER_TIMEOUT_MS = 30_000  # a peer that vanished without a word
-CUT_KEY = "planetwire_cut"  # in the ASGI state of a WebSocket: resets its connection
-
-NO_REQUESTS: deque[Any] = deque(maxlen=0)
 
 _PATH = EVENTS_PATH.encode()
 
@@ -95,10 +91,9 @@ class EventsProtocol(PushProtocol):
 
     def take_request(self) -> None:
         """Take the connection if it asks for the stream."""
-        idle = self.cycle is None or self.cycle.response_complete
-        path = self.url.partition(b"?")[0]
-        wanted = self.endpoint is not None and path == _PATH and self.parser.get_method() == b"GET"
-        if idle and wanted and not self.parser.should_upgrade():
+        path = self.target.partition(b"?")[0]
+        wanted = self.endpoint is not None and path == _PATH and self.method == b"GET"
+        if self.idle and wanted and not self.asks_to_upgrade:
             self._take()
         else:
             super().take_request()
@@ -106,12 +101,10 @@ class EventsProtocol(PushProtocol):
     def _take(self) -> None:
         self._taken = self._deaf = True
         self.front.wait(self, None)
-        self.scope["method"] = "GET"
-        self.scope["path"], self.scope["query_string"] = EVENTS_PATH, self.url.partition(b"?")[2]
+        query = self.target.partition(b"?")[2]
+        self.note_request("GET", EVENTS_PATH, query)
         # A copy: of what the client sends after it, lines may still be added to what only this request should say.
-        self._task = self.loop.create_task(self._open(tuple(self.headers)))
-        self.tasks.add(self._task)
-        self._task.add_done_callback(self.tasks.discard)
+        self._task = self.spawn(self._open(query, tuple(self.lines)))
 
     def _may_still_refuse(self) -> bool:
         """Also what came with a request for the stream and is no HTTP, while the stream has not begun."""
@@ -124,12 +117,11 @@ class EventsProtocol(PushProtocol):
 
     # --- answer
 
-    async def _open(self, headers: Sequence[tuple[bytes, bytes]]) -> None:
+    async def _open(self, query: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
         endpoint = self.endpoint
         assert endpoint is not None  # else nothing was taken
-        peer = self.client[0] if self.client else None
         try:
-            opening = await endpoint.admit(self.scope["query_string"], headers, peer)
+            opening = await endpoint.admit(query, headers, self.peer)
         except PlanetwireError as error:
             self._refuse(of_error(error, EVENTS_PATH))
             return
@@ -148,15 +140,10 @@ class EventsProtocol(PushProtocol):
         self._write_head(200, HEADERS)
         if self._borrowed is not None:
             self.send = self._borrowed.send  # type: ignore[method-assign]  # the hub calls the kernel, and nothing else
-        self._forget_request()
+        self.forget_requests()
+        self._task = None
         self._stream = endpoint.join(opening, self)
         self._stream.start()
-
-    def _forget_request(self) -> None:
-        """What only requests need, a third of what a connection takes: a stream is the last answer given here."""
-        self.parser = self.scope = self.headers = self._task = None  # type: ignore[assignment]
-        self.pipeline = NO_REQUESTS
-        self.url = b""
 
     def _refuse(self, response: Response) -> None:
         self._write_head(response.status_code, (*response.raw_headers, (b"connection", b"close")))
@@ -165,7 +152,7 @@ class EventsProtocol(PushProtocol):
 
     def _write_head(self, status: int, headers: Headers) -> None:
         self.transport.write(self.head(status, headers))
-        self.server_state.total_requests += 1
+        self.count_request()
 
     # --- carrier
 
@@ -192,7 +179,7 @@ class EventsProtocol(PushProtocol):
 
     def is_full(self) -> bool:
         """Between the transport's pause and its resume."""
-        return self.flow.write_paused
+        return self.writing_paused
 
     def finish(self) -> None:
         """Flush and close; a reader that is behind already is not waited for."""
@@ -229,26 +216,25 @@ class EventsProtocol(PushProtocol):
             self._borrowed.detach()
         super().connection_lost(exc)
 
-    def shutdown(self) -> None:
-        """The server goes down. The first connection told drains the endpoint: all its streams."""
+    def server_ends(self) -> None:
+        """The first connection told drains the endpoint: all its streams."""
         if self.endpoint is not None:
             self.endpoint.drain()
         if not self._taken:
-            super().shutdown()
+            super().server_ends()
         elif self._stream is None:
             self.transport.close()
 
-    def handle_websocket_upgrade(self) -> None:
+    def upgrade(self) -> None:
         """Give the socket the same bounds, and the endpoint a way to reset it."""
         tune(self.transport, self.sndbuf_bytes)
         transport = self.transport
-        self.app_state = {**self.app_state, CUT_KEY: lambda: reset(transport), CLOSED_KEY: self.front.gone}
-        super().handle_websocket_upgrade()
+        self.become_websocket({CUT_KEY: lambda: reset(transport), CLOSED_KEY: self.front.gone})
 
 
 def make_protocol(
     endpoint: SseEndpoint | None, pushed: IngestEndpoint | None = None, front: Front | None = None, **options: Any
-) -> type[HttpToolsProtocol]:
+) -> type[EventsProtocol]:
     """The class for `uvicorn.Config(http=…)`. Option: `sndbuf_bytes`."""
     given = {"endpoint": endpoint, "pushed": pushed, "front": front or Front(), **options}
     return type("PlanetwireProtocol", (EventsProtocol,), given)

@@ -15,9 +15,8 @@ from planetwire.web.access.auth import Guard, same_origin
 from planetwire.web.access.limits import ConnectionLimits, Slot
 from planetwire.web.http.problems import of_error
 from planetwire.web.http.proxies import peer_of
-from planetwire.web.live.sse_protocol import CUT_KEY
 from planetwire.web.live.task_board import TaskBoard
-from planetwire.web.live.ws_session import TOPICS, WsSession
+from planetwire.web.live.ws_session import CUT_KEY, TOPICS, WsSession
 
 log = get_logger()
 

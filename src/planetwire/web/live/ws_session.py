@@ -29,6 +29,7 @@ ROWS_MAX = 1000  # jobs whose rows may wait for one client; more than that and i
 CLOSE_RESTART = 1012
 CLOSE_TIMEOUT_S = 2.0  # for the close frame at shutdown
 TOPICS = (EARTH_UPDATES,)
+CUT_KEY = "planetwire_cut"  # in the ASGI state of a WebSocket: resets its connection
 
 
 class WsSession:

@@ -19,6 +19,7 @@ from redis.exceptions import RedisError
 from planetwire.errors import SetupError
 from planetwire.log import get_logger
 from planetwire.ports import Clock
+from planetwire.runtime.backoff import Backoff
 
 log = get_logger()
 
@@ -52,7 +53,7 @@ class RedisLink:
         self._clock = clock
         self._answer_s = answer_s
         self._back_at = float("-inf")
-        self._bypass_s = 0.0
+        self._backoff = Backoff(BYPASS_S, BYPASS_MAX_S, clock)
 
     @property
     def bypassed(self) -> bool:
@@ -73,8 +74,8 @@ class RedisLink:
         except AWAY as error:
             self._went_away(error)
             return False, None
-        if self._bypass_s:
-            self._bypass_s = 0.0
+        if self._backoff.failures:
+            self._backoff.reset()
             log.info("web.redis.returned")
         return True, answer
 
@@ -82,10 +83,10 @@ class RedisLink:
         self.failures += 1
         if self.bypassed:
             return  # somebody who asked at the same time has noted it
-        first, self._bypass_s = not self._bypass_s, min(max(BYPASS_S, self._bypass_s * 2), BYPASS_MAX_S)
-        self._back_at = self._clock.monotonic() + self._bypass_s
-        if first:
+        if not self._backoff.failures:
             log.warning("web.redis.bypassed", error=repr(error))
+        self._back_at = self._clock.monotonic() + self._backoff.next_s
+        self._backoff.lengthen()
 
     async def aclose(self) -> None:
         """Close the connections; may be called twice."""
