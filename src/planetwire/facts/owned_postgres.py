@@ -75,9 +75,12 @@ async def put_owned(
 
 def _clean(table: OwnedTable, row: Row) -> Row:
     """As PostgreSQL can hold it; what is clean already, as nearly every row is, is not copied."""
-    changed: dict[int, object] = {at: clean.json_bytes(row[at]) for at in table.json if row[at] is not None}
+    changed: dict[int, object] = {}
     for at in table.texts:
         value = row[at]
         if isinstance(value, str) and (plain := clean.short(value)) != value:
             changed[at] = plain
+    for at in table.json:
+        if row[at] is not None:
+            changed[at] = clean.json_bytes(row[at])
     return row if not changed else [changed.get(at, value) for at, value in enumerate(row)]

@@ -62,8 +62,8 @@ class OwnedTable:
 
     @cached_property
     def texts(self) -> tuple[int, ...]:
-        """Which of the columns are texts, by position."""
-        return tuple(at for at, column in enumerate(self.columns) if column.type == "text")
+        """Which of the columns are free texts, by position: one of a list of values is as it is."""
+        return tuple(at for at, column in enumerate(self.columns) if column.type == "text" and not column.values)
 
     @cached_property
     def json(self) -> tuple[int, ...]:
