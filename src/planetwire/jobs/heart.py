@@ -36,7 +36,7 @@ BEAT = "heartbeat"
 
 
 class Heart:
-    """Beats for the leases that `held` names and calls `on_states` with what the ledger says of them; rescues what others lost."""
+    """Renews the leases that `held` names and calls `on_states` with their states; takes back those that others lost."""
 
     def __init__(
         self,
