@@ -36,7 +36,7 @@ BEAT = "heartbeat"
 
 
 class Heart:
-    """Renews the leases that `held` names and calls `on_states` with their states; takes back those that others lost."""
+    """Renews the leases that `held` names and calls `on_states` with their states; takes back what others lost."""
 
     def __init__(
         self,
