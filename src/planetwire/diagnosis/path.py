@@ -34,7 +34,7 @@ from planetwire.relay.outlet_postgres import examine_outlets
 from planetwire.runtime.clock import SystemClock
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.web.earth.layer_snapshots import LayerSnapshots
-from planetwire.web.live.probe import Ear, listen
+from planetwire.web.live.probe import Probe, listen
 from planetwire.web.stores.cache_memory import MemoryCache
 
 T = TypeVar("T")
@@ -80,24 +80,26 @@ async def send_canary(
 ) -> tuple[Canary | None, Json]:
     """One change through every stage to a WebSocket client of `url`; with it the step `websocket`."""
     async with AsyncExitStack() as stack:
-        ear, deaf = await _ear(stack, url, token, trust)
+        probe, problem = await _open_probe(stack, url, token, trust)
         canary = await release_canary(connection, WRITE_S)
         sent = time.monotonic()
         await watch_canary(connection, canary, CANARY_S)
-        heard = await ear.heard(canary.revision, HEARD_S) if ear and canary.revision is not None else None
-    if ear is None:
-        return canary, step("websocket", BROWSERS, "", [Finding("websocket_down", deaf)])
+        heard = await probe.arrived(canary.revision, HEARD_S) if probe and canary.revision is not None else None
+    if probe is None:
+        return canary, step("websocket", BROWSERS, "", [Finding("websocket_down", problem)])
     if canary.revision is not None and heard is None:
         silent = Finding("canary_unheard", f"revision {canary.revision} did not arrive within {HEARD_S:g} s")
-        return canary, step("websocket", BROWSERS, ear.greeting, [silent])
+        return canary, step("websocket", BROWSERS, probe.greeting, [silent])
     if heard is None:
-        return canary, step("websocket", BROWSERS, ear.greeting)
+        return canary, step("websocket", BROWSERS, probe.greeting)
     took = round((heard - sent) * 1000, 1)
-    detail = f"{ear.greeting}; canary: heard {took} ms after the commit, as revision {canary.revision}"
+    detail = f"{probe.greeting}; canary: heard {took} ms after the commit, as revision {canary.revision}"
     return canary, step("websocket", BROWSERS, detail, timings={"heard_ms": took, "revision": canary.revision})
 
 
-async def _ear(stack: AsyncExitStack, url: str, token: str | None, trust: SSLContext | None) -> tuple[Ear | None, str]:
+async def _open_probe(
+    stack: AsyncExitStack, url: str, token: str | None, trust: SSLContext | None
+) -> tuple[Probe | None, str]:
     try:
         return await stack.enter_async_context(listen(url, CANARY.id, token, trust)), ""
     except BackendError as error:
@@ -107,9 +109,12 @@ async def _ear(stack: AsyncExitStack, url: str, token: str | None, trust: SSLCon
 async def examine_websocket(url: str, token: str | None, trust: SSLContext | None = None) -> Json:
     """The step without a canary: whether a client is let in."""
     async with AsyncExitStack() as stack:
-        ear, deaf = await _ear(stack, url, token, trust)
+        probe, problem = await _open_probe(stack, url, token, trust)
         return step(
-            "websocket", BROWSERS, ear.greeting if ear else "", [] if ear else [Finding("websocket_down", deaf)]
+            "websocket",
+            BROWSERS,
+            probe.greeting if probe else "",
+            [] if probe else [Finding("websocket_down", problem)],
         )
 
 
@@ -123,8 +128,8 @@ async def examine_path(
         connection = await connect(dsn, application="doctor")
         try:
             async with translated():
-                bird, socket = await send_canary(connection, url, token, trust) if canary else (None, None)
-                steps = await examine_database(connection, bird)
+                sent, socket = await send_canary(connection, url, token, trust) if canary else (None, None)
+                steps = await examine_database(connection, sent)
         finally:
             connection.terminate()
     return _in_order(steps, socket or await examine_websocket(url, token, trust))

@@ -26,7 +26,7 @@ from planetwire.ports import Clock, JobQueue
 log = get_logger()
 
 OpenQueue: TypeAlias = Callable[[], AbstractAsyncContextManager[JobQueue]]
-Heed: TypeAlias = Callable[[Sequence[Lease], Mapping[int, JobStatus]], object]
+OnStates: TypeAlias = Callable[[Sequence[Lease], Mapping[int, JobStatus]], object]
 
 RESCUE_S = 2.0  # lease 30 s + rescue + first back-off 1 s + poll 1 s stays below lease + 5 s
 STALL_S = 1.0  # a worker's loop that does not answer for so long is worth a line in the log
@@ -36,13 +36,13 @@ BEAT = "heartbeat"
 
 
 class Heart:
-    """Beats for the leases that `held` names and tells `heed` what became of them; rescues what others lost."""
+    """Renews the leases that `held` names and calls `on_states` with their states; takes back what others lost."""
 
     def __init__(
         self,
         queue: JobQueue,
         held: Callable[[], Sequence[Lease]],
-        heed: Heed,
+        on_states: OnStates,
         rescued: Callable[[], object],
         heartbeat_s: float,
         clock: Clock,
@@ -51,7 +51,7 @@ class Heart:
         self._pulse = pulse
         self._queue = queue
         self._held = held
-        self._heed = heed
+        self._on_states = on_states
         self._rescued = rescued
         self._heartbeat_s = heartbeat_s
         self._clock = clock
@@ -65,7 +65,7 @@ class Heart:
     async def _beat(self) -> None:
         leases = self._held()
         if leases:
-            self._heed(leases, await self._queue.heartbeat(leases))
+            self._on_states(leases, await self._queue.heartbeat(leases))
 
     async def _rescue(self) -> None:
         if await self._queue.rescue():

@@ -136,7 +136,7 @@ class Worker:
         return Heart(
             queue,
             self._leases,
-            lambda leases, owned: post(self._heed, leases, owned),
+            lambda leases, owned: post(self._apply_states, leases, owned),
             lambda: post(self._wakeup.ring),
             self._settings.heartbeat_s,
             self._clock,
@@ -247,9 +247,9 @@ class Worker:
             if now >= entry.ends_at:
                 entry.end("deadline")
         leases = self._leases()
-        self._heed(leases, await self._upkeep.look(leases))
+        self._apply_states(leases, await self._upkeep.look(leases))
 
-    def _heed(self, leases: Sequence[Lease], owned: Mapping[int, JobStatus]) -> None:
+    def _apply_states(self, leases: Sequence[Lease], owned: Mapping[int, JobStatus]) -> None:
         for lease in leases:
             entry = self._running.get(lease.job.id)
             if entry is None or entry.lease.seq != lease.seq:

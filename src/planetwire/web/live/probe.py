@@ -22,7 +22,7 @@ PROBE_TIMEOUT_S = 5.0
 GREETING_MAX = 80
 
 
-class Ear:
+class Probe:
     """When each revision of one layer arrived."""
 
     def __init__(self, socket: ClientConnection, layer: str, greeting: str) -> None:
@@ -41,7 +41,7 @@ class Ear:
                     self._came[frame["revision"]] = time.monotonic()
                     self._moved.set()
 
-    async def heard(self, revision: int, within_s: float) -> float | None:
+    async def arrived(self, revision: int, within_s: float) -> float | None:
         """Monotonic seconds at which this revision arrived, or a later one of the layer; None: not in time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):
@@ -52,7 +52,9 @@ class Ear:
 
 
 @asynccontextmanager
-async def listen(url: str, layer: str, token: str | None = None, trust: SSLContext | None = None) -> AsyncIterator[Ear]:
+async def listen(
+    url: str, layer: str, token: str | None = None, trust: SSLContext | None = None
+) -> AsyncIterator[Probe]:
     """Follow `earth_updates` of the server at `url` (http://…, or https://… with what is trusted there). Raises
     BackendError when that cannot be done.
     """
@@ -73,10 +75,10 @@ async def listen(url: str, layer: str, token: str | None = None, trust: SSLConte
                 pass
     except (OSError, TimeoutError, WebSocketException) as error:
         raise BackendError(f"{url}/ws: {error!r}") from error
-    ear = Ear(socket, layer, greeting[:GREETING_MAX])
-    reading = asyncio.ensure_future(ear.run())
+    probe = Probe(socket, layer, greeting[:GREETING_MAX])
+    reading = asyncio.ensure_future(probe.run())
     try:
-        yield ear
+        yield probe
     finally:
         await end_all([reading])
         await socket.close()
