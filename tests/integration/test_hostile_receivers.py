@@ -37,7 +37,7 @@ async def hook(other: HostileFeed) -> AsyncIterator[Send]:
 @pytest_asyncio.fixture
 async def sink(other: HostileFeed, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Send]:
     monkeypatch.setattr(sink_http, "BACKOFF_S", 0.0)
-    monkeypatch.setattr(sink_http, "PATH", "/x")
+    monkeypatch.setattr(sink_http, "PUSH_PATH", "/x")
     made = sink_http.HttpPatchSink(other.url, SECRET, SystemClock())
     yield lambda: made.deliver([{"n": 1}])
     await made.aclose()
