@@ -242,7 +242,7 @@ async def test_a_heart_that_beats_as_seldom_as_it_was_told_is_never_silent() -> 
 
         def turn(number: int, every: int = every) -> None:
             if number % every == 0:
-                heart.went_on()
+                heart.beat()
 
         async def answers() -> bool:
             return True

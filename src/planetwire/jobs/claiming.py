@@ -1,4 +1,4 @@
-"""How a worker claims: while the jobs of one claim start the next is under way already; where plenty wait, two are."""
+"""How a worker claims jobs: the next claim runs while the jobs of the last one start; with a long queue, two run."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from planetwire.model import Lease
 from planetwire.ports import JobQueue, JobUpkeep
 
 MOST = 250  # leases of one claim, so that some jobs run and end while the next are claimed
-AHEAD = 2  # claims under way while so many are there for each: one is at the disk while the other is worked at
-LEAST = 16  # where a claim brings fewer there is little to win from another beside it
+AHEAD = 2  # claims in flight while the queue fills each: one waits for the disk while the server executes the other
+LEAST = 16  # jobs; a claim that returns fewer gains little from a second one in parallel
 
 
 class _Claim(NamedTuple):
@@ -23,7 +23,7 @@ class _Claim(NamedTuple):
 
 
 class Claiming:
-    """The claims of one worker. Whatever was claimed is either returned by `next` or given back."""
+    """The claims of one worker. Every claimed lease is either returned by `next` or released."""
 
     def __init__(self, queue: JobQueue, upkeep: JobUpkeep, worker_id: str, task_types: Sequence[str]) -> None:
         self._queue = queue
@@ -36,12 +36,12 @@ class Claiming:
     async def next(self, free: int, running: int = 0) -> Sequence[Lease]:
         """Leases for at most `free` jobs; the caller has `running` others. Raises BackendError.
 
-        When the caller is cancelled, a claim that may be committed already is waited for and given back.
+        If the caller is cancelled, a claim that may already be committed is awaited and released.
         """
         if not self._under_way:
             self._ask(free, 1)
         leases: Sequence[Lease] = []
-        while self._under_way and not leases:  # who gets none waits, and must not while another brings some
+        while self._under_way and not leases:  # an empty result would make the caller wait
             leases = await self._answer(free, running)
         return leases
 
@@ -53,15 +53,15 @@ class Claiming:
             await self._give_back_of(claim)
             raise
         except BackendError:
-            await self.aclose()  # the caller will wait a while, and leases that are not started are renewed by nobody
+            await self.aclose()  # the caller backs off, and no heartbeat renews leases of jobs that have not started
             raise
-        self._learn(len(leases), running, plenty=len(leases) >= claim.asked)
+        self._adapt(len(leases), running, plenty=len(leases) >= claim.asked)
         if len(leases) >= LEAST:
             self._ask(free - len(leases), AHEAD if len(leases) >= MOST else 1)
         return leases
 
     def _ask(self, free: int, claims: int) -> None:
-        """Up to so many under way, for no more jobs than there is room for."""
+        """Start claims until `claims` are in flight, for at most `free` jobs in total."""
         free -= sum(claim.asked for claim in self._under_way)
         while free > 0 and len(self._under_way) < claims:
             asked = min(free, self._most)
@@ -69,10 +69,11 @@ class Claiming:
             self._under_way.append(_Claim(task, asked))
             free -= asked
 
-    def _learn(self, got: int, running: int, *, plenty: bool) -> None:
-        """A claim that finds less than asked took every source that was free: the next takes half of all that are in
-        hand, so that the ends of one half are written while the other is claimed. Else claims and ends would wait for
-        each other in turn.
+    def _adapt(self, got: int, running: int, *, plenty: bool) -> None:
+        """Set the size of the next claim.
+
+        A claim that returns less than asked took every free source. The next one takes half of the jobs in hand, so
+        that the results of one half are written while the other half is claimed; else the two would alternate.
         """
         self._most = min(2 * self._most, MOST) if plenty else max(LEAST, (running + got) // 2)
 
@@ -82,10 +83,10 @@ class Claiming:
             await self._upkeep.release(leases)
 
     async def aclose(self) -> None:
-        """Give back what claims under way bring."""
+        """Release the leases of claims in flight."""
         while self._under_way:
             await self._give_back_of(self._under_way.popleft())
 
     async def _give_back_of(self, claim: _Claim) -> None:
-        with suppress(BackendError):  # where the database is away, the leases run out by themselves
+        with suppress(BackendError):  # without a database the leases expire by themselves
             await self.give_back(await claim.task)

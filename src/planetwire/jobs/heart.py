@@ -1,10 +1,10 @@
-"""What keeps leases alive and takes back those of others: heartbeats and rescue, on a clock of their own.
+"""Heartbeats renew this worker's leases; rescue takes back expired ones of others. Both run in a thread of their own.
 
 A worker beats from a thread with its own event loop and its own connection. A parser that blocks the worker's loop
 for longer than a lease then costs no lease, and a pool that is full of batches delays no heartbeat.
 
-Who keeps others alive is watched too: a part of the thread that fails is logged and started again, and a worker whose
-heart has stood still for most of a lease ends while its jobs are still its own to give back.
+The thread is supervised too: a part of it that fails is logged and restarted, and a worker that has sent no heartbeat
+for most of a lease stops while it can still release its jobs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OpenQueue: TypeAlias = Callable[[], AbstractAsyncContextManager[JobQueue]]
 OnStates: TypeAlias = Callable[[Sequence[Lease], Mapping[int, JobStatus]], object]
 
 RESCUE_S = 2.0  # lease 30 s + rescue + first back-off 1 s + poll 1 s stays below lease + 5 s
-STALL_S = 1.0  # a worker's loop that does not answer for so long is worth a line in the log
+STALL_S = 1.0  # a worker's event loop that is blocked for longer is logged
 REOPEN_S = 1.0
 END_S = 3.0
 BEAT = "heartbeat"
@@ -78,7 +78,7 @@ class Heart:
             try:
                 await step()
                 if what == BEAT:
-                    self._pulse.went_on()
+                    self._pulse.beat()
             except BackendError as error:
                 log.warning("data_job.upkeep.failed", what=what, error=error.message)
             except Exception:
@@ -86,7 +86,7 @@ class Heart:
 
 
 class HeartThread:
-    """Runs a heart in a thread, with a queue opened there, and watches whether the worker's loop still turns."""
+    """Runs a heart in a thread, with a queue opened there, and detects a blocked worker loop."""
 
     def __init__(self, open_queue: OpenQueue, make: Callable[[JobQueue], Heart], pulse: Pulse) -> None:
         self._pulse = pulse
@@ -100,7 +100,7 @@ class HeartThread:
         self._thread = threading.Thread(target=self._run, name="job-heart", daemon=True)
 
     async def start(self) -> None:
-        """Returns when the thread runs; whether the database answers is seen with the first beat."""
+        """Returns when the thread runs; the first heartbeat shows whether the database answers."""
         self._thread.start()
         await asyncio.to_thread(self._ready.wait, END_S)
 
@@ -113,23 +113,23 @@ class HeartThread:
     def _run(self) -> None:
         try:
             asyncio.run(self._live())
-        except BaseException:  # nobody joins us to hear of it; the worker sees that we stand still
+        except BaseException:  # no caller joins the thread; the worker notices the missing heartbeats
             log.exception("data_job.heart.ended")
 
     async def _live(self) -> None:
         self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
         self._ready.set()
         parts = [
-            asyncio.create_task(self._always("beat", self._beat)),
-            asyncio.create_task(self._always("watch", self._watch)),
+            asyncio.create_task(self._restart_forever("beat", self._beat)),
+            asyncio.create_task(self._restart_forever("watch", self._watch)),
         ]
         await self._stop.wait()
         for part in parts:
             part.cancel()
         await asyncio.wait(parts, timeout=END_S)
 
-    async def _always(self, part: str, run: Callable[[], Awaitable[None]]) -> None:
-        """Again whatever ended it: while the database cannot be reached, and when an error of ours did."""
+    async def _restart_forever(self, part: str, run: Callable[[], Awaitable[None]]) -> None:
+        """Restart it whatever ended it: an unreachable database, or a bug."""
         while True:
             try:
                 await run()
@@ -145,7 +145,7 @@ class HeartThread:
             await self._make(queue).run()
 
     async def _watch(self) -> None:
-        """A loop that stalls is a handler that blocks it: heartbeats go on, but nothing else does."""
+        """Log a blocked worker loop: a handler blocks it, and only the heartbeats still run."""
         asked = time.monotonic()
         while True:
             self._worker_loop.call_soon_threadsafe(self._answer)

@@ -1,4 +1,4 @@
-"""What the ledger needs now and then: jobs that nobody sees (there must be none) and jobs past their time."""
+"""Periodic maintenance of the ledger: repairs jobs that no claim can see (there must be none), deletes expired rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planetwire.ports import Clock
 log = get_logger()
 
 PERIOD_S = 30.0
-BATCHES = 20  # of each pruning in one round, so that a large backlog goes over some rounds
+BATCHES = 20  # of each prune in one round; a large backlog takes several rounds
 
 
 class Housekeeping:
@@ -26,7 +26,7 @@ class Housekeeping:
         self._clock = clock
 
     async def run(self) -> None:
-        """Until cancelled; trouble with the database costs one round."""
+        """Until cancelled; a database error skips one round."""
         while True:
             await self._clock.sleep(PERIOD_S * random.uniform(0.8, 1.2))
             try:

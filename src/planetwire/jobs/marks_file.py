@@ -1,8 +1,8 @@
-"""Which workers of this installation are certainly dead: one file each, locked by the kernel for as long as it lives.
+"""Detects dead workers of this installation: each holds a kernel lock on a file of its own while it lives.
 
-A lock (`flock`) ends with the process that holds it, however that ends, and never before: not while it is stopped, slow
-or cut off. So whoever gets the lock of a mark knows that its worker will not run another line. A mark counts only
-where it was made: on this host since its last start, and as the very file that was locked, not as a copy of it.
+A `flock` is released when its process ends, however it ends, and never before: not while it is stopped, slow or
+disconnected. So a process that gets the lock of a mark knows that its worker will not run another line. A mark is valid
+only where it was made: on this host since its last boot, and as the very file that was locked, not as a copy of it.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from planetwire.log import get_logger
 log = get_logger()
 
 SUFFIX = ".worker"
-DEAD_MOST = 1_000  # marks looked at by one start
-FOREIGN_KEPT_S = 86_400.0  # marks of another host or boot: nobody here can tell, and their leases end by themselves
+DEAD_MAX = 1_000  # marks checked at one start
+FOREIGN_KEPT_S = 86_400.0  # marks of another host or boot cannot be checked here; their leases expire by themselves
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """A worker that is gone, and its mark, held until it is dropped."""
+    """A dead worker and its mark, which stays locked until it is deleted."""
 
     worker_id: str
     path: Path
 
 
 def boot_id() -> str:
-    """This host since its last start; empty where the kernel does not say, which no mark equals."""
+    """Identifies the host's last boot; empty where the kernel gives none, which matches no mark."""
     try:
         return BOOT_ID.read_text(encoding="ascii").strip()
     except OSError:
@@ -52,7 +52,7 @@ class WorkerMarks:
 
     @contextmanager
     def living(self, worker_id: str) -> Iterator[None]:
-        """Mark this process as the worker's, from before its first claim on. It is locked before it can be seen."""
+        """Hold the worker's mark during the block; enter before the first claim. It is locked before it is visible."""
         self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = self._folder / f"{worker_id}{SUFFIX}"
         hidden = self._folder / f".{worker_id}"
@@ -62,23 +62,23 @@ class WorkerMarks:
             file.write(json.dumps({"worker": worker_id, "boot": self._boot, "file": _identity(file)}))
             file.flush()
             hidden.rename(path)
-            yield  # the mark stays: what could not be given back at the end is, at the next start
+            yield  # the mark stays: jobs that could not be released now are taken back at the next start
 
     @contextmanager
     def dead(self) -> Iterator[Sequence[Dead]]:
-        """Workers whose marks could be locked; nobody else gets these marks while the block lasts."""
+        """Workers whose marks could be locked; no other process can lock these while the block lasts."""
         held: list[IO[str]] = []
         try:
-            paths = sorted(self._folder.glob(f"*{SUFFIX}"))[:DEAD_MOST]
-            yield [found for path in paths if (found := self._look(path, held))]
+            paths = sorted(self._folder.glob(f"*{SUFFIX}"))[:DEAD_MAX]
+            yield [found for path in paths if (found := self._lock_if_dead(path, held))]
         finally:
             for file in held:
                 file.close()
 
-    def _look(self, path: Path, held: list[IO[str]]) -> Dead | None:
+    def _lock_if_dead(self, path: Path, held: list[IO[str]]) -> Dead | None:
         try:
             file = path.open("r", encoding="utf-8")
-        except OSError:  # dropped by another start, or not ours to read
+        except OSError:  # deleted by another process, or not readable by us
             return None
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -103,7 +103,7 @@ def _identity(file: IO[str]) -> str:
 
 
 async def take_over(marks: WorkerMarks, take_back: Callable[[Sequence[str]], Awaitable[int]]) -> int:
-    """Give back the jobs of workers of ours that are dead; how many. Raises BackendError, and then forgets none."""
+    """Requeue the jobs of dead workers; returns how many. Raises BackendError, and then keeps all marks."""
     with marks.dead() as dead:
         taken = await take_back([one.worker_id for one in dead]) if dead else 0
         for one in dead:

@@ -1,4 +1,4 @@
-"""Whether the worker's heart still beats: told by the heart, watched by the worker."""
+"""Whether the worker's heartbeats still succeed: counted by the heart's thread, checked by the worker."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Awaitable, Callable
 from planetwire.ports import Clock
 from planetwire.settings import JobSettings
 
-GUARD_S = 0.5  # how often the heart is looked at
-SILENT_SHARE = 0.7  # of a lease: what is left is enough to give the jobs back
-SILENT_BEATS = 1.5  # a heart that is told to beat seldom is not silent between two beats
-SILENT_LEAST_S = 5.0  # to open a connection may take as long
+GUARD_S = 0.5  # how often the heart is checked
+SILENT_SHARE = 0.7  # of a lease: the rest is enough to release the jobs
+SILENT_BEATS = 1.5  # heartbeat intervals; with a long interval the time between two beats is not silence
+SILENT_LEAST_S = 5.0  # opening a connection may take that long
 
 
 class Pulse:
-    """How many beats went well, those with nothing to renew included. Counted in the heart's thread."""
+    """Counts successful heartbeats, including those with nothing to renew. Written by the heart's thread alone."""
 
     def __init__(self) -> None:
         self.beats = 0
 
-    def went_on(self) -> None:
+    def beat(self) -> None:
         """One more."""
         self.beats += 1
 
@@ -27,9 +27,9 @@ class Pulse:
 async def until_silent(
     pulse: Pulse, settings: JobSettings, clock: Clock, answers: Callable[[], Awaitable[bool]]
 ) -> float:
-    """Returns when the heart has stood still for most of a lease although the database `answers`; for how long.
+    """Returns, in seconds, how long no heartbeat succeeded: once that is most of a lease and the database `answers`.
 
-    Time counts only while we are looking: after the whole process was stopped, the heart gets as long as ever.
+    Only time between our own checks counts, so a process that was suspended gets the full time again.
     """
     most_s = max(SILENT_SHARE * settings.lease_s, SILENT_BEATS * settings.heartbeat_s, SILENT_LEAST_S)
     seen, silent_s = pulse.beats, 0.0

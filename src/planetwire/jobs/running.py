@@ -21,7 +21,7 @@ DEADLINE = ("deadline_exceeded", "the job ran longer than its type may")
 
 
 class Outcome(NamedTuple):
-    """What is to be written about the job. `status` None: nothing; it is given back when `release` is set."""
+    """What to write to the ledger. `status` None: nothing; the job is queued again if `release` is set."""
 
     status: JobStatus | None
     message: str | None = None
@@ -48,7 +48,7 @@ class Running:
         self._reason: Reason | None = None
 
     def gone(self, task: object) -> None:
-        """The coroutine has ended, however it did."""
+        """The coroutine has ended, with or without an error."""
         self._ended(self)
 
     def end(self, reason: Reason) -> None:
@@ -88,5 +88,5 @@ class Running:
             return Outcome(None, release=True)
         if self._reason == "deadline":
             return Outcome(JobStatus.FAILED, error=DEADLINE)
-        # Nobody here asked for it: giving it back uncounted could go on for ever.
+        # Cancelled by unknown code: to release the job without counting an attempt could repeat for ever.
         return Outcome(JobStatus.FAILED, error=("interrupted", "the job was interrupted"))

@@ -1,7 +1,7 @@
-"""Submits a collect job for each source whose time has come, once per tick whatever the number of processes.
+"""Submits a collect job for each source that is due, once per tick whatever the number of processes.
 
-When a source is due is kept in the database, and reckoned from the database's clock alone: a restart neither resets
-an interval nor repeats a run, and a wrong clock here changes nothing.
+Due times are stored in the database and computed from its clock alone: a restart neither resets an interval nor
+repeats a run, and a wrong clock of this host has no effect.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from planetwire.ports import Clock, ScheduleBook
 log = get_logger()
 
 POLL_S = 1.0
-LATE_S = 60.0  # with `skip`, what is later than this was missed
-PRUNED_ROWS = 100  # with every step that fired: more go than come
+LATE_S = 60.0  # with `skip`, a run that is later than this is skipped
+PRUNED_ROWS = 100  # after every step that fired: more than one step adds
 
 
 class Schedule:
-    """`share`: which part of the permitted jitter a run gets, 0 to 1."""
+    """`share` gives the fraction of the permitted jitter that a run gets, 0 to 1."""
 
     def __init__(
         self, book: ScheduleBook, clock: Clock, poll_s: float = POLL_S, *, share: Callable[[], float] = random.random
@@ -46,7 +46,7 @@ class Schedule:
             await self._clock.sleep(self._poll_s)
 
     async def step(self) -> int:
-        """Fire what is due; how many jobs were new. Raises BackendError; what was due then stays due."""
+        """Fire all due sources; returns how many jobs were new. Raises BackendError; sources not fired stay due."""
         new = 0
         for due in await self._book.due():
             try:
@@ -60,16 +60,16 @@ class Schedule:
         return new
 
     def _refuse(self, source: str, why: str) -> None:
-        """A schedule that was written past the check waits for a better one; said once."""
+        """An invalid schedule, written to the database by hand, is skipped until corrected; logged once."""
         if self._refused.get(source) != why:
             self._refused[source] = why
             log.warning("data_job.schedule.refused", source=source, error=why)
 
 
 def follow(due: DueSource, share: float) -> NextRun:
-    """What to do about a source that is due. Raises InputError for a schedule that is none."""
+    """What follows for a due source. Raises InputError for an invalid schedule."""
     by_calendar = due.cron is not None
-    if due.retry_at is not None and due.due_at is not None and due.due_at > due.now:  # its own time is still to come
+    if due.retry_at is not None and due.due_at is not None and due.due_at > due.now:  # the regular run is still ahead
         return NextRun(due.retry_at, due.tick_at, due.due_at)
     tick_at, next_run_at = _by_calendar(due, share) if by_calendar else (None, _by_interval(due, share))
     if due.retry_at is not None:
@@ -86,22 +86,22 @@ def _by_calendar(due: DueSource, share: float) -> tuple[datetime, datetime]:
 
 
 def _by_interval(due: DueSource, share: float) -> datetime:
-    """From now, longer by the jitter; after a run that was skipped, the next one of the same beat."""
+    """One interval from now plus jitter; after a skipped run, the next multiple of the interval from the due time."""
     if due.due_at is not None and _missed(due):
-        beats = math.floor((due.now - due.due_at).total_seconds() / due.interval_s) + 1
-        return due.due_at + timedelta(seconds=beats * due.interval_s)
+        intervals = math.floor((due.now - due.due_at).total_seconds() / due.interval_s) + 1
+        return due.due_at + timedelta(seconds=intervals * due.interval_s)
     return due.now + timedelta(seconds=due.interval_s * (1 + JITTER * share))
 
 
 def _tick_of(due: DueSource, due_at: datetime) -> datetime:
-    """The name of this firing: all who see the same tick give it the same."""
+    """The identity of this firing: every process that sees the same tick computes the same."""
     if due.cron is not None and due.tick_at is not None and due.tick_at <= due.now:
         return due.tick_at
     return due_at
 
 
 def _missed(due: DueSource) -> bool:
-    """Whether nobody was there at the time. Waiting for the floor is not being late."""
+    """Whether the run is too late because no process ran at the time. Waiting for the floor does not count."""
     if due.misfire != "skip" or due.due_at is None:
         return False
     could_run_at = max(due.due_at, _allowed_at(due) or due.due_at)

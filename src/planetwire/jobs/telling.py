@@ -1,6 +1,6 @@
-"""What a worker tells of its jobs: lines that go to a job log now and then, bounded in number, length and content.
+"""Buffers the lines that a worker logs about its jobs, bounded in number, length and content, and writes them in bulk.
 
-Telling never waits and never fails: a job must not care whether anybody listens.
+Adding a line never waits and never fails: no job depends on its log.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from planetwire.ports import Clock, JobLog
 log = get_logger()
 
 LINE_MAX = 500
-LINES_MAX = 200  # of one job; older ones go
-JOBS_MAX = 500  # with lines that were not written yet; the oldest job's go first
+LINES_MAX = 200  # of one job; the oldest are dropped
+JOBS_MAX = 500  # with unwritten lines; those of the oldest job are dropped first
 FLUSH_S = 0.5
 REST_S = 10.0  # after a failure
 
-# What a feed or a driver may have put into an error's text.
+# Secrets that a feed or a driver may have put into an error's text.
 _USER_INFO = re.compile(r"(?<=://)[^/@\s]*@")
 _NAME = r"\b([\w-]*(?:token|key|secret|password|passwd|authorization)[\w-]*)"
 _SECRET = re.compile(_NAME + r"""(["']?\s*[=:]\s*["']?)(?:bearer\s+)?[^\s&,;)"']+""", re.IGNORECASE)
-_LOOKED_AT = 4 * LINE_MAX  # whatever else there is is not even read
+_SCANNED_MAX = 4 * LINE_MAX  # bounds the work; the rest would be cut anyway
 
 Tell: TypeAlias = Callable[[int, str, str], None]  # job, event, text
 
 
 def silent(task_id: int, event: str, text: str) -> None:
-    """Tells nobody."""
+    """Discards the line."""
 
 
 def line_text(text: str) -> str:
-    """On one line, at most 500 characters, without control characters, user info of addresses and secrets by name."""
-    shown = " ".join("".join(c if c.isprintable() else " " for c in text[:_LOOKED_AT]).split())
+    """The text on one line, at most 500 characters; control characters, user info in URLs and named secrets removed."""
+    shown = " ".join("".join(c if c.isprintable() else " " for c in text[:_SCANNED_MAX]).split())
     shown = _SECRET.sub(r"\1\2***", _USER_INFO.sub("***@", shown))
     return shown if len(shown) <= LINE_MAX else shown[: LINE_MAX - 1] + "…"
 
@@ -60,20 +60,20 @@ def end_line(job: ClaimedJob, status: str, outcome: Outcome) -> tuple[str, str]:
 
 
 class Telling:
-    """Collects what is told and writes it to the log twice a second; `tell` may be called from the loop alone."""
+    """Buffers lines and writes them to the job log twice a second. Call `tell` from the event loop's thread only."""
 
     def __init__(self, job_log: JobLog, clock: Clock) -> None:
         self._log = job_log
         self._clock = clock
-        self._untold: dict[int, deque[JobLine]] = {}
+        self._unwritten: dict[int, deque[JobLine]] = {}
 
     def tell(self, task_id: int, event: str, text: str) -> None:
-        """One more line."""
-        lines = self._untold.get(task_id)
+        """Buffer one line."""
+        lines = self._unwritten.get(task_id)
         if lines is None:
-            if len(self._untold) >= JOBS_MAX:
-                self._untold.pop(next(iter(self._untold)))
-            lines = self._untold[task_id] = deque(maxlen=LINES_MAX)
+            if len(self._unwritten) >= JOBS_MAX:
+                self._unwritten.pop(next(iter(self._unwritten)))
+            lines = self._unwritten[task_id] = deque(maxlen=LINES_MAX)
         lines.append(JobLine(self._clock.now(), event, line_text(text)))
 
     async def run(self) -> None:
@@ -84,13 +84,13 @@ class Telling:
             try:
                 await self.flush()
                 failing = False
-            except Exception as error:  # whatever it is: lines may be lost, and no job is ended because of them
+            except Exception as error:  # of any kind: losing lines must not end a job
                 if not failing:
                     log.warning("data_job.log.failed", error=repr(error))
                 failing = True
 
     async def flush(self) -> None:
-        """Write what was told so far. Raises BackendError."""
-        told, self._untold = self._untold, {}
-        if told:
-            await self._log.append({task_id: list(lines) for task_id, lines in told.items()})
+        """Write all buffered lines. Raises BackendError; the lines are then lost."""
+        lines_of, self._unwritten = self._unwritten, {}
+        if lines_of:
+            await self._log.append({task_id: list(lines) for task_id, lines in lines_of.items()})

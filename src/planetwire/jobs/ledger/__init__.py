@@ -1,1 +1,1 @@
-"""The ledger in PostgreSQL: the queue, how jobs end, and what people and the diagnostic read of it."""
+"""The ledger in PostgreSQL: the queue, the results of jobs, and the queries for people and the diagnostic."""

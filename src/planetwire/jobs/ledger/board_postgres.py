@@ -25,10 +25,10 @@ COUNTS_KEPT_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What decides whether a waiting write job of a source may start."""
+    """The state of a source that decides whether its waiting write job may start."""
 
     running_id: int | None = None
-    head_id: int | None = None  # next in line of those whose time has come
+    head_id: int | None = None  # the next due job in line
     paused_at: datetime | None = None
 
 
@@ -77,7 +77,7 @@ class PostgresJobBoard:
         return self._counts
 
     async def standing(self, sources: Iterable[str | None]) -> tuple[datetime, Mapping[str, Standing]]:
-        """The ledger's clock, and how each of the sources stands. Beyond the port: for the shell alone."""
+        """The ledger's clock, and the state of each of the sources. Beyond the port: for the shell alone."""
         names = sorted({source for source in sources if source is not None})
         async with translated():
             rows = await self._pool.fetch(Q.standing, names)

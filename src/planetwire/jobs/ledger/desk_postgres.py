@@ -1,4 +1,4 @@
-"""What people do to the ledger: port JobDesk. Each wish and its audit row are one transaction."""
+"""Changes that people make to the ledger: port JobDesk. Each change and its audit row are one transaction."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Q = queries_beside(__file__)
 
 
 class PostgresJobDesk:
-    """Port JobDesk. `queue` takes what is asked for, so that a retry is deduplicated like any other wish."""
+    """Port JobDesk. All go through `queue`, so that a retry is deduplicated like any other request."""
 
     def __init__(self, pool: Pool, queue: PostgresJobQueue) -> None:
         self._pool = pool
@@ -68,5 +68,5 @@ class PostgresJobDesk:
 
 
 async def _note(connection: Connection, by: Actor, what: str, job: Job, details: Json) -> None:
-    told = {"task_type": job.task_type.value, **details}
-    await note_in(connection, Act(by, what, task_id=job.id, source=job.source, details=told))
+    details = {"task_type": job.task_type.value, **details}
+    await note_in(connection, Act(by, what, task_id=job.id, source=job.source, details=details))

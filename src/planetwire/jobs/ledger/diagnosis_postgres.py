@@ -1,4 +1,4 @@
-"""What the ledger says of itself: leases nobody takes back, work nobody takes up, jobs that failed for good."""
+"""Checks of the ledger: expired leases not rescued, waiting jobs not claimed, jobs that failed for good."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _count(number: int) -> str:
 
 
 async def _unseen(connection: Connection) -> int:
-    """What the worker's sweep would mend, over the first sources; nothing is changed by looking."""
+    """How many of the first sources the worker's sweep would repair; the transaction is rolled back."""
     transaction = connection.transaction()
     await transaction.start()
     try:

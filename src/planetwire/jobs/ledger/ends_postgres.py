@@ -1,4 +1,4 @@
-"""Writes how jobs end, all that wait at one time in one statement: a lone end is written at once, a thousand in two."""
+"""Writes the results of jobs, all waiting ones in one statement: a single result at once, a thousand in two."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HOPELESS = frozenset({"auth_refused", "not_found", "unknown_source", "unknown_la
 
 @dataclass(slots=True)
 class End:
-    """How one lease ends. `least_s`: the least back-off of a failure that is tried again."""
+    """How one lease ends. `least_s`: the minimum back-off before a retry of a failure."""
 
     task_id: int
     seq: int
@@ -35,7 +35,7 @@ class End:
 
     @property
     def plain(self) -> bool:
-        """Completed, and nothing to be said about it."""
+        """Completed, without message or sample."""
         return self.status is JobStatus.COMPLETED and self.message is None and self.sample is None
 
 
@@ -57,7 +57,7 @@ class EndWriter:
         return await done
 
     async def _flush(self) -> None:
-        """Until nothing waits. A failure is that of all ends in the statement; each caller tries again."""
+        """Until nothing waits. An error fails every end of the statement; each caller retries."""
         while self._waiting:
             batch, self._waiting = self._waiting[:MOST], self._waiting[MOST:]
             try:
@@ -74,11 +74,11 @@ class EndWriter:
                         done.set_result(written is None or (end.task_id, end.seq) in written)
 
     async def _store(self, ends: Sequence[End]) -> set[tuple[int, int]] | None:
-        """Which were written; None: all, as usual, and nobody needs to compare."""
-        # By id: heartbeats lock rows in the same order, so nobody waits in a circle. An older lease of a job is lost.
+        """Which were written; None: all (the usual case, without building a set)."""
+        # By id: heartbeats lock rows in the same order, so no deadlock. An older lease of the same job is lost.
         newest = {end.task_id: end for end in sorted(ends, key=_ORDER)}.values()
         plain = [end for end in newest if end.plain]
-        told = [end for end in newest if not end.plain]
+        others = [end for end in newest if not end.plain]
         written: set[tuple[int, int]] = set()
         async with translated():
             if plain:
@@ -86,8 +86,8 @@ class EndWriter:
                 if len(rows) == len(ends):
                     return None
                 written.update(rows)
-            if told:
-                written.update(await self._pool.fetch(Q.finish, *_columns(told), self._retry_s, RETRY_MAX_S))
+            if others:
+                written.update(await self._pool.fetch(Q.finish, *_columns(others), self._retry_s, RETRY_MAX_S))
             lost = [end for end in ends if (end.task_id, end.seq) not in written]
             if lost:
                 written.update(await self._pool.fetch(Q.were_finished, *_keys(lost)))
@@ -101,15 +101,15 @@ def _keys(ends: Sequence[End]) -> tuple[str, str]:
     return f"{{{ids}}}", f"{{{seqs}}}"
 
 
-def _columns(told: Sequence[End]) -> tuple[list[object], ...]:
+def _columns(ends: Sequence[End]) -> tuple[list[object], ...]:
     return (
-        [end.task_id for end in told],
-        [end.seq for end in told],
-        [end.status.value for end in told],
-        [end.message for end in told],
-        [end.code for end in told],
-        [end.text for end in told],
-        [end.sample for end in told],
-        [end.code not in HOPELESS for end in told],
-        [end.least_s for end in told],
+        [end.task_id for end in ends],
+        [end.seq for end in ends],
+        [end.status.value for end in ends],
+        [end.message for end in ends],
+        [end.code for end in ends],
+        [end.text for end in ends],
+        [end.sample for end in ends],
+        [end.code not in HOPELESS for end in ends],
+        [end.least_s for end in ends],
     )

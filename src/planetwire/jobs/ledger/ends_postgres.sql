@@ -1,5 +1,5 @@
 -- name: complete
--- The usual end, with nothing to be said about it. Array literals: see the caller.
+-- The usual result, without message or sample. Array literals: see the caller.
 select task_id, seq from planet_complete_jobs($1::text::bigint[], $2::text::bigint[])
 
 -- name: finish

@@ -1,4 +1,4 @@
-"""Refresh hints for the relay, written in the same transaction as the job's progress."""
+"""Refresh hints for the relay, written in the transaction of the job's progress."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class PostgresJobLog:
 
     async def append(self, lines: Mapping[int, Sequence[JobLine]]) -> None:
         """See the port."""
-        rows = [(task_id, line) for task_id, told in lines.items() for line in told[-LINES_KEPT:]]
+        rows = [(task_id, line) for task_id, added in lines.items() for line in added[-LINES_KEPT:]]
         columns = (
             [task_id for task_id, _ in rows],
             [line.at for _, line in rows],

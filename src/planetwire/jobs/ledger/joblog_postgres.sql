@@ -1,8 +1,8 @@
 -- name: append
 insert into job_log_lines (task_id, at, event, line)
-select told.task_id, told.at, told.event, told.line
-from unnest($1::bigint[], $2::timestamptz[], $3::text[], $4::text[]) with ordinality as told (task_id, at, event, line, n)
-order by told.n
+select added.task_id, added.at, added.event, added.line
+from unnest($1::bigint[], $2::timestamptz[], $3::text[], $4::text[]) with ordinality as added (task_id, at, event, line, n)
+order by added.n
 
 -- name: trim
 delete from job_log_lines old

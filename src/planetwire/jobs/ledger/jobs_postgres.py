@@ -28,17 +28,17 @@ Q = queries_beside(__file__)
 CHANNEL = "planet_task_control"
 RETRY_S = 5.0  # first back-off of a failed job, doubled each time, ± 25 %
 RESCUE_RETRY_S = 1.0  # first back-off of a job whose worker vanished, then ×4: it counts towards lease + 5 s
-CLAIM_TRIES = 3  # the unique index can only fire when something else than a claim made a job run
+CLAIM_TRIES = 3  # the unique index fires only if something other than a claim started a job
 PARK_ROWS = 1_000  # parked in one transaction, about 12 ms
-FEW_SOURCES = 200  # waiting ones that a claim looks at one by one; with more, jobs of busy sources are parked
+FEW_SOURCES = 200  # waiting ones that a claim checks one by one; with more, jobs of busy sources are parked
 PARK_PASSES = 20  # of one claim; a longer backlog of busy sources is parked by the claims that follow
 DEADLINE_GRACE_S = 5.0  # the worker ends a job at its deadline; if it cannot, its lease ends this much later
 CANCEL_GRACE_S = 60.0  # a job that does not stop when asked is ended by the ledger
-SLOW_CLAIM_S = 0.005  # then it pays to know where the queue really begins
-FLOOR_S = 2.0  # how long that knowledge is used: what comes to stand before it meanwhile waits so long
-SWEPT_SOURCES = 1_000  # looked at by one sweep
+SLOW_CLAIM_S = 0.005  # slower than this, it pays to find the first waiting row and start there
+FLOOR_S = 2.0  # how long that position is used: jobs inserted before it meanwhile wait at most so long
+SWEPT_SOURCES = 1_000  # checked by one sweep
 PRUNED_ROWS = 1_000  # deleted by one prune
-TAKEN_ROWS = 1_000  # taken back from the dead in one transaction
+TAKEN_ROWS = 1_000  # taken back from dead workers in one transaction
 SAMPLE_MAX = 200
 STOP_FORCED = "did not stop when asked; committed batches are kept"
 
@@ -119,7 +119,7 @@ class PostgresJobQueue:
         return job_of(row), True
 
     async def claim(self, worker_id: str, task_types: Sequence[str], limit: int) -> Sequence[Lease]:
-        """See the port. One round trip unless busy sources stand in the way; ordered by (priority, id)."""
+        """See the port. One round trip unless jobs of busy sources must be parked first; ordered by (priority, id)."""
         for _ in range(PARK_PASSES):
             leases = await self._claim_once(worker_id, task_types, limit)
             if leases or not await self.park():
@@ -158,7 +158,7 @@ class PostgresJobQueue:
         return parked
 
     async def heartbeat(self, leases: Sequence[Lease]) -> Mapping[int, JobStatus]:
-        """See the port. One statement for all; never past a job's deadline, nor long past a wish to stop it."""
+        """See the port. One statement for all; never past a job's deadline, nor long past a request to cancel it."""
         async with translated():
             rows = await self._pool.fetch(Q.heartbeat, *_keys(leases), self._lease_s, DEADLINE_GRACE_S, CANCEL_GRACE_S)
         return {row["id"]: JobStatus(row["status"]) for row in rows}
@@ -177,7 +177,7 @@ class PostgresJobQueue:
             self._pool.acquire(timeout=COMMAND_TIMEOUT_S) as connection,
             connection.transaction(),
         ):
-            # A worker behind a dead network would else hold its rows, and the job's own, until the server gives up.
+            # Else a worker whose network died would hold its row locks, and that of the job, until the server gives up.
             await connection.execute(Q.not_silent_for, f"{self._lease_s:g}s")
             tx = PostgresJobTx(connection)
             yield tx
@@ -230,9 +230,9 @@ class PostgresJobQueue:
         return job, changed is not None
 
     async def rescue(self, limit: int = 100) -> int:
-        """See the port. Looks at leases only, never at what a job is."""
+        """See the port. Decides by the lease alone, never by the type of the job."""
         async with translated():
-            return _told(await self._pool.fetch(Q.rescue, limit, self._rescue_retry_s, STOP_FORCED))
+            return _log_expired(await self._pool.fetch(Q.rescue, limit, self._rescue_retry_s, STOP_FORCED))
 
     async def take_back(self, worker_ids: Sequence[str]) -> int:
         """As `rescue`, of workers that the caller knows to be dead; their jobs can run at once. How many."""
@@ -240,7 +240,7 @@ class PostgresJobQueue:
         while True:
             async with translated(), self._pool.acquire() as connection, connection.transaction():
                 ended = await connection.fetch(Q.end_leases_of, worker_ids, TAKEN_ROWS)
-                taken += _told(await connection.fetch(Q.rescue, len(ended), 0.0, STOP_FORCED))
+                taken += _log_expired(await connection.fetch(Q.rescue, len(ended), 0.0, STOP_FORCED))
             if len(ended) < TAKEN_ROWS:
                 return taken
 
@@ -265,7 +265,7 @@ class PostgresJobQueue:
         return not done.endswith(" 0")
 
     async def sweep(self) -> int:
-        """See the port. Goes on where the last one ended."""
+        """See the port. Continues where the last one ended."""
         async with translated():
             row = await self._pool.fetchrow(Q.sweep, self._swept_to, SWEPT_SOURCES)
         self._swept_to = row["last_source"]
@@ -283,7 +283,7 @@ def _place(lease: Lease) -> tuple[int, int]:
     return lease.job.priority, lease.job.id
 
 
-def _told(rows: Sequence[Mapping[str, Any]]) -> int:
+def _log_expired(rows: Sequence[Mapping[str, Any]]) -> int:
     for row in rows:
         log.warning("data_job.lease.expired", task_id=row["id"], status=row["status"], code=row["error_code"])
     return len(rows)
@@ -294,7 +294,7 @@ def _cut(sample: str | None) -> str | None:
 
 
 def _keys(leases: Sequence[Lease]) -> tuple[list[int], list[int]]:
-    """In the order of ids, the newest lease of each: who locks many rows locks them in this order."""
+    """By id, the newest lease of each: every statement locks rows in this order, so that none deadlock."""
     newest = {lease.job.id: lease.seq for lease in sorted(leases, key=lambda lease: (lease.job.id, lease.seq))}
     return list(newest), list(newest.values())
 

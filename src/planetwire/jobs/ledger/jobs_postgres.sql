@@ -5,7 +5,7 @@ select pg_advisory_xact_lock(hashtextextended($1, 0))
 select * from collection_tasks where idempotency_key = $1
 
 -- name: adopt_twin
--- A person's wish brings a twin that waits for its time forward; the schedule's does not. Each part by its index.
+-- A request by a person makes a deferred twin due at once; one by the schedule does not. Each part uses its own index.
 update collection_tasks set
     scheduled_at = case when $4 then scheduled_at end,
     payload = case when $4 then payload else payload - 'scheduled' end
@@ -130,8 +130,8 @@ where task.id = lost.id
 returning task.id, task.status, task.error_code
 
 -- name: end_leases_of
--- Before all others, so that a rescue of as many finds these. Rows that are locked are waited for: it can only be the
--- last commit of the dead, which the server still has in hand.
+-- Before all others, so that a rescue of as many finds these. It waits for locked rows: the lock can only
+-- be that of the dead worker's last commit, which the server has not finished.
 with held as (
     select id from collection_tasks
     where status in ('running', 'cancelling') and lease_seq >= 0 and worker_id = any ($1::text[])
@@ -172,7 +172,7 @@ delete from paused_sources where source = $1
 select last_source, mended from planet_sweep_jobs($1, $2)
 
 -- name: prune
--- Oldest first and a few at a time, so that nobody waits behind a long delete.
+-- Oldest first and a few at a time, so that no other statement waits for a long delete.
 delete from collection_tasks task
 using (
     select id from collection_tasks

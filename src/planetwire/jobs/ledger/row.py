@@ -24,7 +24,7 @@ def job_of(row: Mapping[str, Any]) -> Job:
 
 
 def lease_of(row: Mapping[str, Any], worker_id: str) -> Lease:
-    """What a claim answers."""
+    """A row that a claim returned."""
     number, task_type, source, priority, payload, records, attempts, most, seq = row.values()
     job = ClaimedJob(number, _TYPES[task_type], source, priority, plain_json.loads(payload), records, attempts, most)
     return Lease(job, worker_id, seq)

@@ -1,4 +1,4 @@
-"""When each source runs next, and what fired, in PostgreSQL: port ScheduleBook."""
+"""The next run of each source and its past firings, in PostgreSQL: port ScheduleBook."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from planetwire.runtime.failpoint import failpoint
 Q = queries_beside(__file__)
 
 FIRINGS_KEPT_S = 7 * 86_400.0
-MET = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.QueryCanceledError)
+CONFLICTS = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.QueryCanceledError)
 
 
 class PostgresScheduleBook:
-    """Port ScheduleBook over the sources named at the start, whose rows exist."""
+    """Port ScheduleBook for the sources in `known`, whose rows exist."""
 
     def __init__(
         self, pool: Pool, queue: PostgresJobQueue, known: Sequence[SourceDefaults], *, kept_s: float = FIRINGS_KEPT_S
@@ -54,7 +54,7 @@ class PostgresScheduleBook:
             ):
                 new = await self._settle_in(connection, due, then)
                 failpoint("jobs.schedule.settled")
-        except MET as error:
+        except CONFLICTS as error:
             raise BackendError(f"PostgreSQL: {error!r}") from error
         failpoint("jobs.schedule.committed")
         return new

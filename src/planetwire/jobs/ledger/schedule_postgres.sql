@@ -1,5 +1,5 @@
 -- name: due
--- After a failure in passing the time of the next try stands for that of the schedule.
+-- After a transient failure the time of the retry replaces that of the schedule.
 select d.source, at.now, d.next_run_at as due_at, d.tick_at, d.retry_at, d.answered_at,
     coalesce(d.interval_s, k.interval_s) as interval_s, k.floor_s,
     d.cron, d.time_zone, coalesce(d.misfire, 'once') as misfire
@@ -13,8 +13,8 @@ where coalesce(d.enabled, k.enabled)
 order by d.source
 
 -- name: move_on
--- Only from the state that was read: whoever moved it first has fired it, and a changed schedule is read anew. A row
--- that somebody holds is left for the next look. A job that never says how it ended is one more that failed.
+-- Compare and swap on the state that was read: if another process moved it, that one fired it; a changed schedule is read
+-- again. A locked row is left for the next poll. A job that never reported its result counts as another failure.
 update datasources set
     next_run_at = $6, tick_at = $7,
     retry_at = case when retry_at is not null then clock_timestamp() + make_interval(secs => $9) end

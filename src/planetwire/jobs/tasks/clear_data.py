@@ -10,14 +10,14 @@ from planetwire.model import Lease
 from planetwire.ports import FactStore, JobQueue
 
 FACT_TABLE = "collected_data"
-CHUNK_ROWS = 5_000  # about 20 ms; larger chunks turn the plan and lengthen a cancel
+CHUNK_ROWS = 5_000  # about 20 ms; larger chunks get another query plan and delay a cancel
 
 
 @dataclass(frozen=True, slots=True)
 class ClearDataTask:
     """Handler of `clear_data` jobs. `owned_tables` names a source's derived tables, none without an adapter.
 
-    Run again after a crash it goes on where it was: what is left is what is deleted.
+    After a crash a new run continues where the last one stopped: it deletes whatever rows are left.
     """
 
     queue: JobQueue
@@ -27,7 +27,7 @@ class ClearDataTask:
     tell: Tell = silent
 
     async def __call__(self, lease: Lease) -> str | None:
-        """Facts first: whoever reads in between sees an empty layer, never derived rows as the last word."""
+        """Facts first: a reader in between sees an empty layer, never derived rows without their facts."""
         source = lease.job.source or ""
         _, left = await self.facts.features([source], 0)
         total = lease.job.records_processed + left

@@ -1,4 +1,4 @@
-"""`collect`: runs one feed once and commits what it gives, batch by batch."""
+"""`collect`: runs one feed once and commits its rows, batch by batch."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from planetwire.text import plain_json
 
 log = get_logger()
 
-REASONS_TOLD = 5
-BATCH_TRIES = 3  # a batch that met a deadlock with somebody's own SQL
+REASONS_LOGGED = 5
+BATCH_TRIES = 3  # of a batch that deadlocked with SQL run by hand
 
 
 def _last_try(job: ClaimedJob) -> bool:
-    """Whether the ledger lets the job be when it fails now; before that it is tried again by itself."""
+    """Whether a failure now is final; the ledger retries all earlier ones by itself."""
     return job.attempts >= job.max_attempts
 
 
@@ -63,7 +63,7 @@ class CollectTask:
                     asked |= bool(batch.facts) or batch.state is not None
                     fault = batch.fault or fault
                     batches_done += 1
-                    self._tell_batch(lease.job.id, batches_done, batch, written)
+                    self._log_batch(lease.job.id, batches_done, batch, written)
                     failpoint("jobs.collect.after_batch")
                     await self._throttle(lease.job.id, source, len(batch.facts))
         except LeaseLost:
@@ -71,14 +71,12 @@ class CollectTask:
         except Exception as error:
             await self._report_failure(lease.job, rejects, error)
             raise
-        # A run inside a floor or a cooldown asked nobody: it says nothing about the provider.
+        # A run inside a floor or a cooldown sent no request: it proves nothing about the provider.
         await self.sources.report(source, rejects=rejects, error=fault, answered=asked, soon=False if asked else None)
         return None
 
     async def _report_failure(self, job: ClaimedJob, rejects: int, error: Exception) -> None:
-        """Whatever ended the run stands with its source, so that the diagnostic sees it; with a database that is away
-        it stands in the job alone.
-        """
+        """Record the error with its source, where the diagnostic finds it; without a database it stays with the job."""
         source, code, text = job.source or "", "internal", f"an error of ours: {type(error).__name__}"
         if isinstance(error, PlanetwireError):
             code, text = error.code, error.message
@@ -92,18 +90,18 @@ class CollectTask:
         except BackendError as unreported:
             log.warning("data_job.report.failed", source=source, code=code, error=unreported.message)
 
-    def _tell_batch(self, task_id: int, number: int, batch: Batch, written: Written) -> None:
+    def _log_batch(self, task_id: int, number: int, batch: Batch, written: Written) -> None:
         if batch.facts:
             of = f" of {batch.total_hint:,}" if batch.total_hint is not None else ""
             rows = f"{len(batch.facts):,}{of} records"
             new = f"{written.inserted:,} new, {written.updated:,} changed, {written.unchanged:,} as they were"
             self.tell(task_id, "batch", f"batch {number} committed: {rows}; {new}")
         if batch.rejects:
-            reasons = Counter(reject.reason for reject in batch.rejects).most_common(REASONS_TOLD)
-            told = ", ".join(f"{reason} ({count:,})" for reason, count in reasons)
+            reasons = Counter(reject.reason for reject in batch.rejects).most_common(REASONS_LOGGED)
+            listed = ", ".join(f"{reason} ({count:,})" for reason, count in reasons)
             first = batch.rejects[0].offset
             self.tell(
-                task_id, "rejects", f"{len(batch.rejects):,} records refused: {told}; the first is record {first}"
+                task_id, "rejects", f"{len(batch.rejects):,} records refused: {listed}; the first is record {first}"
             )
         if batch.message:
             self.tell(task_id, "note", batch.message)

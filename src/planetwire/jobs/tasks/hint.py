@@ -1,7 +1,7 @@
-"""`clear_cache` and `earth_refresh`: ask the relay, which broadcasts, for what no row change asks of it.
+"""`clear_cache` and `earth_refresh`: ask the relay to broadcast although no row changed.
 
-The caches of snapshots lie in the web processes, so a job cannot drop them: the relay does, before it says that a
-layer is to be loaded anew.
+Snapshots are cached in the web processes, where a job cannot reach them: the relay has them invalidated before it
+tells browsers to reload a layer.
 """
 
 from __future__ import annotations
