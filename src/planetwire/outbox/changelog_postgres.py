@@ -1,7 +1,7 @@
 """The outbox and the log of layer events behind it, in PostgreSQL: port `ChangeLog`.
 
 Invariant: revisions are given out under the lock of the one row of `earth_log_head`, in the transaction that also
-marks the rows consumed. So they are dense, their order is commit order, and a relay whose term is over gets none.
+marks the rows consumed. So they have no gaps, their order is commit order, and a relay whose term is over gets none.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ ATTEMPTS_MAX = 5
 BACKOFF_S = 1.0
 BACKOFF_MAX_S = 60.0
 ERROR_TEXT_MAX = 500
-LAG_ROWS_MAX = 100_000  # the backlog is counted no further
+LAG_ROWS_MAX = 100_000  # the backlog is counted up to here
 PAIRS_MAX = 100
 ACQUIRE_S = 5.0
-IDS_MAX = 500  # ids of rows in one read; with more, browsers load the layer anyway
-# What one bad row can cause. Anything else (disk full, shutdown, deadlock) passes by itself or concerns all rows.
+IDS_MAX = 500  # row ids in one read; with more, browsers reload the layer anyway
+# Errors of a single row. All others (disk full, shutdown, deadlock) are transient or concern every row.
 ROW_ERRORS = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, asyncpg.RaiseError)
 
 
 @asynccontextmanager
 async def _connected(pool: Pool) -> AsyncIterator[Connection]:
-    """A connection. Server trouble becomes BackendError; an error of a row's content stays what it is."""
+    """A connection. Server errors become BackendError; errors of a row's content are raised unchanged."""
     try:
         async with translated(), pool.acquire(timeout=ACQUIRE_S) as connection:
             yield connection
@@ -60,12 +60,12 @@ async def read_lag(connection: Connection) -> Json:
 
 
 async def read_leader(connection: Connection) -> Json:
-    """Who holds which term, and the latest revision; `held` says whether the term still runs."""
+    """Who holds which term, and the latest revision; `held`: whether the term still runs."""
     return dict(await connection.fetchrow(Q.leader) or {})
 
 
 class PostgresChangeLog:
-    """Fenced by the leader's term. `encode` gives the object that goes on the wire for an event."""
+    """Fenced by the leader's term. `encode` turns an event into the JSON object that is sent."""
 
     def __init__(self, pool: Pool, encode: Callable[[LayerEvent], Json]) -> None:
         self._pool = pool
@@ -106,7 +106,7 @@ class PostgresChangeLog:
         hints: Sequence[int],
         skipped: Mapping[int, str],
     ) -> Sequence[LogEvent]:
-        """Append the events and mark the rows, in one transaction; then ring the processes that tail the log.
+        """Append the events and mark the rows, in one transaction; then notify the processes that tail the log.
 
         Raises LeaseLost when the term is over, BackendError when the server failed (the outcome may then be unknown:
         read again), and the driver's error when an event's own content was refused. Nothing is written then.
@@ -123,7 +123,7 @@ class PostgresChangeLog:
             if published:
                 with suppress(
                     asyncpg.PostgresError, *CONNECTION_ERRORS
-                ):  # committed: whoever tails the log looks by itself
+                ):  # committed already: readers of the log also poll
                     await connection.execute(Q.announce, BROADCASTS_CHANNEL)
         return published
 
@@ -153,7 +153,7 @@ class PostgresChangeLog:
         return orjson.dumps({**self._encode(event), "broadcast_id": broadcast_id}).decode()
 
     async def defer(self, ids: Sequence[int], error: str, *, hints: Sequence[int] = ()) -> None:
-        """Back the rows off alone, 1 s, 2 s, …; after five attempts they wait until retried by hand."""
+        """Retry the rows singly after 1 s, 2 s, …; after five attempts they are quarantined until retried by hand."""
         parameters = (error[:ERROR_TEXT_MAX], ATTEMPTS_MAX, BACKOFF_S, BACKOFF_MAX_S)
         async with _connected(self._pool) as connection:
             await connection.execute(Q.defer_changes, ids, *parameters)

@@ -13,9 +13,9 @@ set leader_holder = null, leader_expires_at = null
 where leader_holder = $1 and leader_term = $2;
 
 -- name: pending_changes
--- `not in` is a hashed filter: it keeps the index order whatever is held, where a join would sort the backlog.
--- Rows that differ in their numbers only are added up. Alone stay: what failed before, so that a bad row is found, and
--- rows with ids, as long as these are few enough to be told to browsers.
+-- `not in` is a hashed filter, which keeps the index order; a join would sort the backlog.
+-- Rows that differ only in their counts are added up. Not merged: rows that failed before, so that the bad one is found,
+-- and rows with ids, as long as these are few enough to be sent to browsers.
 with due as (
     select id, table_name, operation, source, records_processed, row_ids, occurred_at, attempts
     from earth_data_change_events
@@ -52,8 +52,8 @@ limit $1;
 
 -- name: take_revisions
 -- The fence: a relay whose term is over gets no row, and with it no revision. The row lock, held to the commit,
--- makes revision order commit order. The server ends the transaction of a relay that falls silent: soon if it waits
--- for the next statement, else (17 and newer) after a time that no honest commit takes.
+-- makes revision order commit order. The server ends the transaction of a relay that hangs: soon if it waits for
+-- the next statement, else (17 and newer) after a time that no regular commit takes.
 update earth_log_head
 set revision = revision + $2
 where leader_term = $1

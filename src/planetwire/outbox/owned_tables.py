@@ -5,7 +5,7 @@ from __future__ import annotations
 from planetwire.model import Column, OwnedTable
 from planetwire.outbox.tables import FACTS, Watched, statements
 
-ROOM = "fillfactor = 50"  # each run of the feed moves every row: there is room for the next ones beside them
+ROOM = "fillfactor = 50"  # each run of the feed updates every row: the new versions fit on the same page
 EVENTS = {
     "delete": "after delete on {facts}\n    referencing old table as old_rows for each statement",
     "truncate": "after truncate on {facts}\n    for each statement",
@@ -15,7 +15,7 @@ EVENTS = {
 
 
 def migration_of(table: OwnedTable) -> str:
-    """Creates it, lets its rows go with their facts whoever deletes those, and puts the change triggers on it.
+    """Creates it, the triggers that delete its rows with their facts, and its change triggers.
 
     No foreign key: it would refuse a plain TRUNCATE of the facts and be silent in a session that runs as a replica.
     """
@@ -47,7 +47,7 @@ def _column(column: Column, *, last: bool) -> str:
 
 
 def _follow(name: str) -> str:
-    """Index by index: a plan made for thousands of old rows is kept for the single one."""
+    """Nested loops only: the plan is cached, and one made for thousands of old rows is slow for a single one."""
     function = f"planet_follow_{name}"
     body = f"""create function public.{function}() returns trigger
 language plpgsql security definer set search_path = pg_catalog, pg_temp

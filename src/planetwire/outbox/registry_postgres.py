@@ -11,7 +11,7 @@ Q = queries_beside(__file__)
 
 
 async def write_feeds(pool: Pool, feeds: Sequence[tuple[str, str, str]]) -> None:
-    """(table, source or "*", layer) of every feed; idempotent. Two versions at once: the later start wins."""
+    """(table, source or "*", layer) of every feed; idempotent. With two versions running, the last one started wins."""
     tables, sources, layers = ([feed[n] for feed in feeds] for n in range(3))
     async with translated():
         await pool.execute(Q.write_feeds, tables, sources, layers)

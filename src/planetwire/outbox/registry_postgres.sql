@@ -1,5 +1,5 @@
 -- name: write_feeds
--- What is there already is left alone, so that a start that changes nothing writes nothing.
+-- Existing rows are not touched: a start that changes nothing writes nothing.
 with wanted as (
     select * from unnest($1::text[], $2::text[], $3::text[]) as feed (table_name, source, layer)
 ), gone as (

@@ -1,9 +1,9 @@
-"""The list of fact and derived tables, and the SQL that puts change triggers on them.
+"""The list of fact and derived tables, and the SQL that creates their change triggers.
 
-Invariant: a table of this list, and every partition and child of it, carries four statement triggers that fire
-whoever writes (`ENABLE ALWAYS`). A test compares the list with `pg_trigger`, and this text with the migration that
-was shipped; a table that is added later gets a new migration: `migration_of`. Later partitions are followed by an event
-trigger where the server lets us have one, else by `planetwire migrate --repair`.
+Invariant: every table of this list, with its partitions and children, has four statement triggers that fire for every
+session (`ENABLE ALWAYS`). A test compares the list with `pg_trigger`, and this SQL with the shipped migration; a table
+added later gets a new migration: `migration_of`. Later partitions get their triggers from an event trigger where the
+server permits one, else from `planetwire migrate --repair`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def trigger_names(table: str) -> tuple[str, ...]:
 
 
 def statements(watched: Watched) -> str:
-    """SQL that puts the triggers on the table and its partitions. Names are ours, never user input.
+    """SQL that creates the triggers of the table and its partitions. Names are ours, never user input.
 
     A statement addressed to a partition fires only the partition's own triggers; they report the parent's name.
     """
@@ -57,7 +57,7 @@ def statements(watched: Watched) -> str:
 
 def _trigger(table: str, event: str) -> str:
     name = f"tr_planet_{table}_changed_{event}"
-    # TRUNCATE has no transition table: the rows are counted before they go.
+    # TRUNCATE has no transition table: the rows are counted before it.
     moment = "before" if event == "truncate" else "after"
     transition = f"\n    {_TRANSITION[event]}" if _TRANSITION[event] else ""
     return (

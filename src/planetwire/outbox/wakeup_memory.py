@@ -6,7 +6,7 @@ import asyncio
 
 
 class MemoryWakeup:
-    """One waiter's bell. Rings between two waits collapse into one."""
+    """The bell of one waiter. Several rings between two waits count as one."""
 
     def __init__(self) -> None:
         self._rung = asyncio.Event()

@@ -12,14 +12,14 @@ from planetwire.runtime.ending import end_all
 
 log = get_logger()
 
-DIRECT_URL = "PLANETWIRE_DATABASE_DIRECT_URL"  # an address that leads to the server itself
+DIRECT_URL = "PLANETWIRE_DATABASE_DIRECT_URL"  # the server's own address, not a pooler's
 
 
 class PostgresWakeup:
-    """Listens on the channels until closed, and comes back by itself after every loss.
+    """Listens on the channels until closed, and reconnects by itself.
 
-    A ring may be lost (gate shut, connection gone): waiters look again after their timeout. Every (re)connect
-    rings all bells, after LISTEN, so that what fell into the gap is found. Behind a pooler no bell ever rings.
+    A notification may be lost (gate shut, connection lost): waiters poll again after their timeout. Every (re)connect
+    rings all bells, after LISTEN, so that changes in the gap are found. Behind a pooler no bell ever rings.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class PostgresWakeup:
 
     @property
     def connected(self) -> bool:
-        """Whether rings can arrive at the moment."""
+        """Whether notifications can arrive now."""
         return self._listener.connected
 
     def bell(self, channel: str) -> MemoryWakeup:

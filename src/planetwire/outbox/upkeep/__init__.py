@@ -1,1 +1,1 @@
-"""The outbox as operators and the diagnostic see it, and what keeps it small."""
+"""The outbox for operators and the diagnostic, and its pruning."""

@@ -1,4 +1,4 @@
-"""The new life of a database that was brought back: its logs get another epoch, and forget their events."""
+"""Resets the logs of a restored database: each gets a new epoch, and its events are deleted."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ Q = queries_beside(__file__)
 
 
 async def is_empty(connection: Connection) -> bool:
-    """Whether nothing lies in the database's own schema."""
+    """Whether the database's schema has no objects."""
     empty: bool = await connection.fetchval(Q.is_empty)
     return empty
 
 
 async def begin_new_life(connection: Connection, epoch: str, observations_epoch: str) -> None:
-    """Cursors of the old database mean nothing here; revisions go on rising. Raises SetupError without our schema."""
+    """Cursors of the old database become invalid; revisions keep rising. Raises SetupError without our schema."""
     if await connection.fetchval("select to_regclass('earth_log_head')") is None:
         raise SetupError("the backup holds no database of Planetwire")
     async with connection.transaction():

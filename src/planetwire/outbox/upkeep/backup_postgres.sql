@@ -9,7 +9,7 @@ select not exists (
 delete from earth_broadcasts;
 
 -- name: renew_log
--- Whoever led the old database leads this one no more.
+-- The leader of the old database loses its term.
 update earth_log_head set epoch = $1, leader_holder = null, leader_expires_at = null;
 
 -- name: forget_heads

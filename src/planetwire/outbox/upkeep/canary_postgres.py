@@ -1,7 +1,7 @@
-"""The canary: a fact that is written, changed and deleted in one transaction, and watched on its way.
+"""The canary: a fact that is inserted, updated and deleted in one transaction, and whose change is then followed.
 
-No other transaction ever sees the row, so no picture can show it, and nothing is left of it however this ends. Its
-change rows are as real as any. Stages are timed by the database's clock.
+No other transaction ever sees the row, so no client can show it, and none is left behind even after a crash. Its change
+rows are ordinary ones. Stages are timed by the database's clock.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ Q = queries_beside(__file__)
 SOURCE = "planetwire_canary"  # reserved: no feed has it
 LAYER = "canary"
 OPERATIONS = ("INSERT", "UPDATE", "DELETE")
-LOOK_S = 0.02
+POLL_S = 0.02
 
 
 @dataclass(slots=True)
 class Canary:
-    """How far it came. Milliseconds; None: not that far."""
+    """How far it came. Times in milliseconds; None: that stage was not reached."""
 
     ids: Sequence[int] = ()
     refused: str | None = None  # why the fact could not be written
@@ -42,7 +42,7 @@ class Canary:
 
 
 async def release_canary(connection: Connection, within_s: float) -> Canary:
-    """Write, change and delete one fact."""
+    """Insert, update and delete one fact."""
     try:
         async with asyncio.timeout(within_s):
             return await _write(connection)
@@ -75,7 +75,7 @@ async def _write(connection: Connection) -> Canary:
 
 
 async def watch_canary(connection: Connection, canary: Canary, within_s: float) -> None:
-    """Wait until the relay is through with it, and note when and as which revision."""
+    """Wait until the relay has consumed it, and record when and as which revision."""
     deadline = asyncio.get_running_loop().time() + within_s
     while canary.ids:
         row = await connection.fetchrow(Q.progress, canary.ids, canary.committed_at)
@@ -87,4 +87,4 @@ async def watch_canary(connection: Connection, canary: Canary, within_s: float) 
             return
         if asyncio.get_running_loop().time() > deadline:
             return
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)

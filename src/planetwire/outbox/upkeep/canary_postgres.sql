@@ -2,7 +2,7 @@
 select coalesce((select revision from earth_layer_heads where layer = $1), 0);
 
 -- name: name_deriving
--- Nothing is to be derived of it.
+-- No rows are derived from it.
 select set_config('planetwire.derives', 'on', true);
 
 -- name: put
@@ -15,7 +15,7 @@ update collected_data set title = 'canary' where source = $1 and external_key = 
 delete from collected_data where source = $1 and external_key = $2;
 
 -- name: written
--- Of this transaction: nobody else's newest rows of the canary. Only the newest rows are looked at, whatever waits.
+-- Rows of this transaction, not those of another canary. Only the newest rows are read, however long the backlog.
 select newest.id, newest.operation, (extract(epoch from newest.occurred_at - $2) * 1000)::float8 as after_ms
 from (
     select id, operation, source, occurred_at, xmin as written_by

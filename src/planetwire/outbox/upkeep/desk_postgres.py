@@ -1,4 +1,4 @@
-"""The outbox as an operator handles it: how far behind, what waits and why, and once more from the start."""
+"""The outbox for an operator: its lag, which rows wait and why, and retries."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from planetwire.outbox.changelog_postgres import read_lag
 
 Q = queries_beside(__file__)
 
-IDS_TOLD = 20  # of the rows tried again, in the audit log
+IDS_LOGGED = 20  # ids of retried rows in the audit log
 
 
 class Which(StrEnum):
-    """Rows to look at. `unmapped` ones are consumed, newest first."""
+    """Which rows to show. `unmapped` ones are consumed, newest first."""
 
     PENDING = "pending"
     QUARANTINED = "quarantined"
@@ -43,15 +43,15 @@ class OutboxDesk:
             return [dict(row) for row in await self._connection.fetch(query, limit)]
 
     async def retry(self, by: Actor, ids: Sequence[int] | None) -> list[int]:
-        """Make rows that were put off due at once; None: all of them, refresh hints too. Ids of the change rows."""
+        """Make deferred rows due now; None: all, refresh hints too. Returns the ids of the change rows."""
         async with translated(), self._connection.transaction():
             rows = await self._connection.fetch(Q.retry, ids)
             if ids is None:
                 await self._connection.execute(Q.retry_hints)
             done = sorted(row["id"] for row in rows)
-            await note_in(self._connection, Act(by, "outbox.retried", details=_told(done, everything=ids is None)))
+            await note_in(self._connection, Act(by, "outbox.retried", details=_details(done, everything=ids is None)))
         return done
 
 
-def _told(done: Sequence[int], *, everything: bool) -> Json:
-    return {"rows": len(done), "all": everything, "first": list(done[:IDS_TOLD])}
+def _details(done: Sequence[int], *, everything: bool) -> Json:
+    return {"rows": len(done), "all": everything, "first": list(done[:IDS_LOGGED])}

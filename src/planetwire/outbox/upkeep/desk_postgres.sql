@@ -1,5 +1,5 @@
 -- name: pending
--- In the order in which the relay takes them. `state`: due, waiting for its next attempt, or put aside for good.
+-- In the order in which the relay takes them. `state`: due, waiting for its next attempt, or quarantined.
 select id, table_name as "table", operation, source, records_processed as records, attempts,
        case
            when next_attempt_at = 'infinity' then 'quarantined'

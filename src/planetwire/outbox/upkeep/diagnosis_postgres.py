@@ -1,6 +1,6 @@
-"""What the database can say about the path of a change: facts, triggers, backlog, unmapped pairs, leader.
+"""Checks of a change's path in the database: facts, triggers, backlog, unmapped pairs, leader.
 
-Steps in the order in which a person on call asks. Every query is bounded; only the canary writes.
+Steps in the order in which a person on call would check. Every query is bounded; only the canary writes.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ COUNT_MAX = 20_000  # facts counted per source
 SOURCES_MAX = 200
 NAMED_MAX = 20  # triggers and pairs named
 PAIRS_MAX = 100
-UNMAPPED_S = 600.0  # a pair of a table other than the facts' that was written since then counts as written still
-BACKLOG_AGE_S = 30.0  # older than this, somebody has stopped consuming
-SEARCH_LATE_S = 60.0  # a load of a million rows takes longer; then that is worth a word too
-SILENT_S = 20.0  # a listener proves itself every 10 s, and gives an answer 5 s
+UNMAPPED_S = 600.0  # a pair outside the fact table that was written within this time counts as still written
+BACKLOG_AGE_S = 30.0  # older than this, the relay has stopped consuming
+SEARCH_LATE_S = 60.0  # a load of a million rows takes longer, and is worth reporting too
+SILENT_S = 20.0  # a listener tests itself every 10 s and waits 5 s for the answer
 
 
 async def examine(
     connection: Connection, tables: Sequence[str], canary: Canary | None = None, *, silent_s: float = SILENT_S
 ) -> list[Json]:
-    """Steps `facts`, `triggers`, `outbox`, `adapter`, `listener`, each ok or with what was found. `tables`: watched."""
+    """Steps `facts`, `triggers`, `outbox`, `adapter`, `listener`, each with its findings. `tables`: watched."""
     lag = await read_lag(connection)
     return [
         await _facts(connection, canary),
@@ -44,7 +44,7 @@ async def examine(
 
 
 async def _facts(connection: Connection, canary: Canary | None) -> Json:
-    """An empty table is no fault by itself: a source may be new, cleared, or switched off. A failed run is."""
+    """An empty table is no fault: a source may be new, cleared, or switched off. A failed run is one."""
     rows = await connection.fetch(Q.newest_facts, COUNT_MAX, SOURCES_MAX)
     parts, failed = [], []
     ended = {row["source"]: row for row in await connection.fetch(Q.failed_collects, SOURCES_MAX)}
@@ -89,9 +89,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _took(timings: Json) -> str:
-    """Behind the detail: how long the canary took."""
-    said = [f"{name.removesuffix('_ms')} {value:.1f} ms" for name, value in timings.items() if value is not None]
-    return f"; canary: {', '.join(said)}" if said else ""
+    """Appended to the detail: how long the canary took."""
+    parts = [f"{name.removesuffix('_ms')} {value:.1f} ms" for name, value in timings.items() if value is not None]
+    return f"; canary: {', '.join(parts)}" if parts else ""
 
 
 async def _outbox(connection: Connection, lag: Json, canary: Canary | None) -> Json:

@@ -17,7 +17,7 @@ order by known.source
 limit $2;
 
 -- name: failed_collects
--- Sources whose newest collect that ended is a failure, whatever ended it: also one that never got to say so itself.
+-- Sources whose latest finished collect failed, also one whose worker died before it could report.
 select d.source, newest.error_code, newest.error
 from datasources d
 cross join lateral (
@@ -34,8 +34,8 @@ limit $1;
 select extract(epoch from clock_timestamp() - written_at)::float8 from derived_pending order by id limit 1;
 
 -- name: unmapped_now
--- Of the pairs whose changes no layer wanted, those that are still so: the registry does not know them, and their facts
--- are there, or, where that cannot be asked, something wrote them in the last minutes.
+-- Unmapped pairs that are still relevant: the registry does not know them, and their facts exist or, for a table where
+-- that cannot be queried, something wrote them in the last minutes.
 select skipped.table_name as "table", skipped.source, skipped.changes
 from (
     select change.table_name, change.source, count(*) as changes, max(change.consumed_at) as newest_at
@@ -55,7 +55,7 @@ order by skipped.changes desc, skipped.table_name, skipped.source
 limit $1;
 
 -- name: listeners
--- A listener proves every few seconds that it is alive. One of another role shows no times: taken for alive.
+-- A listener tests itself every few seconds. The times of another role's session are hidden: taken for alive.
 select pid, application_name, extract(epoch from clock_timestamp() - query_start)::float8 as silent_s
 from pg_stat_activity
 where datname = current_database() and application_name = 'planetwire listen'

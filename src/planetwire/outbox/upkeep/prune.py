@@ -1,4 +1,4 @@
-"""The loop that keeps outbox and event log small: once a minute, in batches, so that nobody waits for it."""
+"""The loop that prunes outbox and event log once a minute, in batches, so that no other statement waits for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Step = Callable[[], Awaitable[int]]
 
 
 async def prune_forever(steps: Sequence[Step], clock: Clock, every_s: float = EVERY_S) -> None:
-    """Run every step until it deletes nothing, again and again until cancelled. A failing store is tried later."""
+    """Run every step until it deletes nothing, each `every_s`, until cancelled. The next round retries after errors."""
     while True:
         try:
             gone = [await _exhaust(step, clock) for step in steps]

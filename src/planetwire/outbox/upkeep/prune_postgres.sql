@@ -19,7 +19,7 @@ where id in (
 );
 
 -- name: prune_broadcasts
--- The mark says, per layer, up to which revision events are gone. It moves in the statement that deletes them.
+-- The mark is, per layer, the last pruned revision. It moves in the statement that deletes the events.
 with gone as (
     delete from earth_broadcasts
     where revision in (

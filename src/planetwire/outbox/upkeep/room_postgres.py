@@ -1,4 +1,4 @@
-"""Gives the room of deleted rows back to the file system, where little is left of a table."""
+"""Returns the space of deleted rows to the file system, by rewriting a table of which little is left."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from planetwire.database.sql import queries_beside
 
 Q = queries_beside(__file__)
 
-LEAST_BYTES = 1024 * 1024  # of a table that is worth it
-LEFT_BYTES_MAX = 256 * 1024 * 1024  # copied while everybody waits; more stays and is filled again
+LEAST_BYTES = 1024 * 1024  # smaller tables are not worth it
+LEFT_BYTES_MAX = 256 * 1024 * 1024  # copied under an exclusive lock; a larger rest stays and its space is reused
 LOCK_S, COPY_S = 1.0, 60.0
 
 
 async def give_back(pool: Pool, table: str, gone: int) -> bool:
-    """`table`: a name of ours. Rewrite it if at least as many rows went as are left; False when it stays as it is.
+    """Rewrite the table if at least as many rows were deleted as are left; False if it was not rewritten.
 
-    Who works on it goes first: after a second it is left to the next look. Raises BackendError.
+    `table`: a name of ours. Other sessions have priority: after a second without the lock the next round tries again.
+    Raises BackendError.
     """
     async with translated(), pool.acquire() as connection:
         size = await connection.fetchval(Q.size, table)
-        # The server's own estimate still has the rows that went; more than went are of no interest.
+        # Counted, since the server's estimate still has the deleted rows; more than were deleted need no counting.
         rows = await connection.fetchval(f"select count(*) from (select from {table} limit {gone + 1}) left_over")
         if size < LEAST_BYTES or gone < rows or size * rows / (rows + gone) > LEFT_BYTES_MAX:
             return False

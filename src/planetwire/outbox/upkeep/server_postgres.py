@@ -1,4 +1,4 @@
-"""What slows the whole database down: old transactions, broken indexes, a full NOTIFY queue."""
+"""Checks for what slows the whole database down: old transactions, invalid indexes, a full NOTIFY queue."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ order by age_s desc
 limit $2;
 
 -- name: oldest_xmin
--- Whatever keeps old rows alive, in transactions back from now: sessions, prepared transactions, replication.
+-- What holds back vacuum, and its age in transactions: sessions, prepared transactions, replication.
 select age(held.xmin) as transactions, held.who
 from (
     select backend_xmin as xmin, format('pid %s, %s', pid, application_name) as who from pg_stat_activity
@@ -29,7 +29,7 @@ order by age(held.xmin) desc
 limit 1;
 
 -- name: invalid_indexes
--- One that is being built at the moment is not valid yet either.
+-- An index that is still being built is not valid either, and no fault.
 select index.indexrelid::regclass::text as name
 from pg_index index join pg_class class on class.oid = index.indexrelid
 where not index.indisvalid and class.relkind = 'i'

@@ -1,4 +1,4 @@
-"""Numbers of the database that say when it is time for something larger: sizes, growth, backlog, long transactions."""
+"""Figures of the database for capacity planning: sizes, growth, backlog, long transactions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planetwire.errors import BackendError
 
 Q = queries_beside(__file__)
 
-PENDING_MAX = 100_000  # counted no further
+PENDING_MAX = 100_000  # counted up to here
 OURS = ("earth_data_change_events", "earth_broadcasts", "collection_tasks")
 
 Samples = Mapping[str, Mapping[str, float]]

@@ -1,4 +1,4 @@
-"""Compares the triggers of watched tables, partitions included, with what should be there; and puts them right."""
+"""Checks the triggers of watched tables, partitions included, and repairs them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planetwire.outbox.tables import EVENTS
 
 Q = queries_beside(__file__)
 
-ROWS_MAX = 20_000  # relations × events looked at
+ROWS_MAX = 20_000  # relations × events checked
 HOOKS = 2
 
 Lack = Literal["missing", "disabled", "wrong"]
@@ -20,7 +20,7 @@ Lack = Literal["missing", "disabled", "wrong"]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One trigger that does not do what it should; `wrong`: another function, or another name to report."""
+    """A faulty trigger; `wrong`: it calls another function, or reports another table name."""
 
     relation: str
     trigger: str
@@ -29,7 +29,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Triggers:
-    """What was found: triggers that are right, those that are not, partitions, and whether new ones are followed."""
+    """The number of correct triggers, the faults, the number of partitions, and whether new ones get triggers."""
 
     right: int
     faults: Sequence[Fault]
@@ -49,11 +49,11 @@ async def read_triggers(connection: Connection, tables: Sequence[str]) -> Trigge
 
 
 async def repair_triggers(connection: Connection, tables: Sequence[str]) -> int:
-    """Make every trigger as it should be, also one that was switched off by hand; how many were made anew."""
+    """Repair every faulty trigger, also one disabled by hand; returns how many were recreated."""
     await connection.fetchval(Q.install_hooks)
     return sum([await connection.fetchval(Q.watch_tree, name) or 0 for name in tables])
 
 
 async def install_hooks(connection: Connection) -> bool:
-    """Follow tables that come and go, if the role may; whether they are followed now."""
+    """Install the event triggers that watch new partitions, if the role may; returns whether they are installed."""
     return bool(await connection.fetchval(Q.install_hooks))

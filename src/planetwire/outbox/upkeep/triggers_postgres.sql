@@ -1,5 +1,5 @@
 -- name: trees
--- Every watched table with its partitions and children, and what their triggers lack; `lacks` is null when nothing.
+-- Every watched table with its partitions and children, and the fault of each trigger; `lacks` is null without one.
 select named.reported, tree.relation::text as relation, tree.relation <> named.root as is_leaf,
        event.name as event, public.planet_trigger_name(tree.relation, event.name) as trigger,
        case
