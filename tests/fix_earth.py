@@ -69,7 +69,7 @@ async def earth(pg_dsn: str, pg_pool: Pool, tmp_path: Path) -> AsyncIterator[Ear
     """Running, with a relay that leads and no feeds. How busy the machine is decides nothing: a doctor waits."""
     with pytest.MonkeyPatch.context() as patient:
         patient.setattr(probe, "PROBE_TIMEOUT_S", WAIT_S)
-        for name in ("STEP_S", "WRITE_S", "ACQUIRE_S", "CANARY_S", "HEARD_S"):
+        for name in ("STEP_S", "WRITE_S", "ACQUIRE_S", "CANARY_S", "DELIVERY_S"):
             patient.setattr(diagnosing, name, WAIT_S)
         async with running_earth(pg_dsn, pg_pool, tmp_path, halves="earth") as made:
             yield made

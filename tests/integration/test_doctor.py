@@ -262,7 +262,7 @@ async def test_a_web_process_that_is_down_is_named_and_the_relay_is_not(earth: E
 
 
 async def test_a_web_process_that_sends_nothing_is_named(earth: Earth, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(diagnosing, "HEARD_S", 0.5)
+    monkeypatch.setattr(diagnosing, "DELIVERY_S", 0.5)
     await earth.stop("tail")
     steps = await earth.doctor()
     assert broken(steps) == "websocket" and codes(steps, "websocket") == {"canary_unheard"}

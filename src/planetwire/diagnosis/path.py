@@ -1,4 +1,4 @@
-"""The diagnostic put together from what each stage can say of itself. Every part has a time limit of its own."""
+"""The diagnostic, composed of the checks of each stage. Every check has its own time limit."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ from planetwire.web.stores.cache_memory import MemoryCache
 
 T = TypeVar("T")
 
-STEP_S = 5.0  # each part of the database's answers
+STEP_S = 5.0  # each check of the database
 WRITE_S = 5.0  # the canary's own write
 ACQUIRE_S = 3.0
 CANARY_S = 10.0  # for the relay: polling alone takes one, a takeover more
-HEARD_S = 5.0
+DELIVERY_S = 5.0
 KEPT_S = 1.0
 NAMED_MAX = 5  # migrations
-FAILING_FROM = 2  # one failure may be the network's; the feed tries again within seconds
+FAILING_FROM = 2  # a single failure may be a network error; the feed retries within seconds
 BROWSERS = "Browsers can connect"
 
 
 async def examine_database(connection: Connection, canary: Canary | None = None) -> list[Json]:
     """Steps of the path up to the relay, then `server` and `ledger`."""
     steps = await _within("outbox", "The path can be examined", lambda: examine(connection, watched_tables(), canary))
-    for name, look in (("server", examine_server), ("ledger", examine_ledger)):
-        steps += await _within(name, f"The {name} can be examined", lambda look=look: _one(look(connection)))  # type: ignore[misc]
+    for name, check in (("server", examine_server), ("ledger", examine_ledger)):
+        steps += await _within(name, f"The {name} can be examined", lambda check=check: _one(check(connection)))  # type: ignore[misc]
     return steps + await _within("outlets", "The outlets can be examined", lambda: examine_outlets(connection))
 
 
@@ -63,14 +63,14 @@ def watched_tables() -> list[str]:
     return [table.name for table in watched(owned_tables())]
 
 
-async def _one(look: Awaitable[Json]) -> list[Json]:
-    return [await look]
+async def _one(result: Awaitable[Json]) -> list[Json]:
+    return [await result]
 
 
-async def _within(name: str, title: str, look: Callable[[], Awaitable[list[Json]]]) -> list[Json]:
+async def _within(name: str, title: str, check: Callable[[], Awaitable[list[Json]]]) -> list[Json]:
     try:
         async with asyncio.timeout(STEP_S):
-            return await look()
+            return await check()
     except TimeoutError:
         return [step(name, title, "", [Finding("step_unanswered", f"no answer within {STEP_S:g} s")])]
 
@@ -78,21 +78,21 @@ async def _within(name: str, title: str, look: Callable[[], Awaitable[list[Json]
 async def send_canary(
     connection: Connection, url: str, token: str | None, trust: SSLContext | None = None
 ) -> tuple[Canary | None, Json]:
-    """One change through every stage to a WebSocket client of `url`; with it the step `websocket`."""
+    """Send one change through every stage to a WebSocket client of `url`; also returns the step `websocket`."""
     async with AsyncExitStack() as stack:
         probe, problem = await _open_probe(stack, url, token, trust)
         canary = await release_canary(connection, WRITE_S)
         sent = time.monotonic()
         await watch_canary(connection, canary, CANARY_S)
-        heard = await probe.arrived(canary.revision, HEARD_S) if probe and canary.revision is not None else None
+        arrived = await probe.arrived(canary.revision, DELIVERY_S) if probe and canary.revision is not None else None
     if probe is None:
         return canary, step("websocket", BROWSERS, "", [Finding("websocket_down", problem)])
-    if canary.revision is not None and heard is None:
-        silent = Finding("canary_unheard", f"revision {canary.revision} did not arrive within {HEARD_S:g} s")
-        return canary, step("websocket", BROWSERS, probe.greeting, [silent])
-    if heard is None:
+    if canary.revision is not None and arrived is None:
+        missing = Finding("canary_unheard", f"revision {canary.revision} did not arrive within {DELIVERY_S:g} s")
+        return canary, step("websocket", BROWSERS, probe.greeting, [missing])
+    if arrived is None:
         return canary, step("websocket", BROWSERS, probe.greeting)
-    took = round((heard - sent) * 1000, 1)
+    took = round((arrived - sent) * 1000, 1)
     detail = f"{probe.greeting}; canary: heard {took} ms after the commit, as revision {canary.revision}"
     return canary, step("websocket", BROWSERS, detail, timings={"heard_ms": took, "revision": canary.revision})
 
@@ -107,7 +107,7 @@ async def _open_probe(
 
 
 async def examine_websocket(url: str, token: str | None, trust: SSLContext | None = None) -> Json:
-    """The step without a canary: whether a client is let in."""
+    """The step without a canary: whether a client can connect."""
     async with AsyncExitStack() as stack:
         probe, problem = await _open_probe(stack, url, token, trust)
         return step(
@@ -121,8 +121,9 @@ async def examine_websocket(url: str, token: str | None, trust: SSLContext | Non
 async def examine_path(
     dsn: str, url: str, token: str | None, trust: SSLContext | None = None, *, canary: bool
 ) -> list[Json]:
-    """All that database and socket say, in the order of the path. Raises BackendError without a database, and
-    SetupError with the schema of another version.
+    """All steps of database and socket, in the order of the path.
+
+    Raises BackendError without a database, SetupError for the schema of another version.
     """
     async with of_this_version(dsn):
         connection = await connect(dsn, application="doctor")
@@ -140,7 +141,7 @@ def _in_order(steps: Sequence[Json], socket: Json) -> list[Json]:
 
 
 def observation_feeds_step(data_dir: Path) -> Json:
-    """What the observation feeds wrote of their last runs: they have no jobs, so no ledger knows of them."""
+    """The last runs of the observation feeds, from their state files: they have no jobs in the ledger."""
     runs = FeedStates(data_dir / "feeds").failures(list(observation_feeds()))
     failing = [
         Finding("observations_failed", f"{run['source']}: {run['code']} {run['error'][:200]} ({run['failures']} times)")
@@ -166,12 +167,12 @@ class Diagnostics:
         self._token = token
         self._trust = trust
         self._busy = asyncio.Lock()
-        self._looking = asyncio.Lock()
+        self._examining = asyncio.Lock()
         self._last: tuple[float, Json] | None = None
 
-    async def look(self) -> Json:
-        """Without a canary. Anybody may ask, so the answer is made at most once a second."""
-        async with self._looking:
+    async def examine(self) -> Json:
+        """Without a canary. Open to everybody, so computed at most once a second."""
+        async with self._examining:
             if self._last is None or time.monotonic() - self._last[0] > KEPT_S:
                 report = await self._report(await self._steps())
                 self._last = (time.monotonic(), report)
@@ -207,7 +208,7 @@ async def _connected(pool: Pool) -> AsyncIterator[Connection]:
 
 
 async def repair(dsn: str, by: Actor) -> int:
-    """Make every change trigger as it should be; how many were made anew. Raises BackendError."""
+    """Repair every change trigger; returns how many were recreated. Raises BackendError."""
     connection = await connect(dsn, application="migrate")
     try:
         async with connection.transaction():
@@ -219,7 +220,7 @@ async def repair(dsn: str, by: Actor) -> int:
 
 
 async def layer_records(dsn: str) -> list[Json]:
-    """What `GET /api/v1/layers` lists, straight from the database: simulated feeds cannot be told from real ones."""
+    """As `GET /api/v1/layers`, read from the database, which cannot distinguish simulated feeds from real ones."""
     async with of_this_version(dsn):
         pool = await open_pool(dsn, application="cli", max_size=2)
         try:
@@ -243,7 +244,7 @@ async def open_outbox(dsn: str) -> AsyncIterator[OutboxDesk]:
 
 
 def behind_text(missing: Sequence[str]) -> str | None:
-    """What a schema lacks, in a few words; None when nothing."""
+    """What the schema lacks, in a few words; None if it is complete."""
     if len(missing) > NAMED_MAX:
         return f"{len(missing)} migrations not applied, {missing[0]} to {missing[-1]}"
     return f"migrations not applied: {', '.join(missing)}" if missing else None
@@ -254,7 +255,7 @@ async def of_this_version(dsn: str) -> AsyncIterator[None]:
     """An error that the schema of another version explains becomes a SetupError `schema_behind`."""
     try:
         yield
-    except (PlanetwireError, OSError):  # also a reader that closed the pipe
+    except (PlanetwireError, OSError):  # OSError: also a closed pipe
         raise
     except Exception as error:
         connection = await connect(dsn, application="cli")

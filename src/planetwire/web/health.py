@@ -68,8 +68,8 @@ class Readiness:
 class Diagnosis(Protocol):
     """The check of docs/operations.md."""
 
-    async def look(self) -> dict[str, Any]:
-        """Nothing is changed by it."""
+    async def examine(self) -> dict[str, Any]:
+        """Read-only."""
 
     async def send(self, url: str) -> dict[str, Any]:
         """With a change of our own that is followed to a WebSocket of this process at `url`. Raises StateError."""
@@ -105,7 +105,7 @@ def router(
     @routes.get("/api/v1/diagnostics", dependencies=[Depends(guard.diagnostics)])
     async def show() -> Response:
         """The check of docs/operations.md as JSON, from what the database says; nothing is written."""
-        return Response(orjson.dumps(await diagnosis.look()), media_type="application/json")
+        return Response(orjson.dumps(await diagnosis.examine()), media_type="application/json")
 
     @routes.post("/api/v1/diagnostics", responses=answers(409), dependencies=[Depends(guard.admin)])
     async def send(request: Request) -> Response:
