@@ -1,1 +1,1 @@
-"""Applies the schema in order, says beforehand what that costs, and waits for its locks with a bound."""
+"""Applies the schema in order, predicts what that locks, and bounds how long it waits for locks."""

@@ -1,7 +1,7 @@
-"""What a migration does to tables that are there, read from its text: locks, rewrites, and whether an older process can
-go on beside it.
+"""The effects of a migration on existing tables, read from its SQL: locks, rewrites, and whether the previous version
+can keep running beside it.
 
-A test applies every migration and compares with the server's locks and files. What is not known counts as the worst.
+A test applies every migration and compares with the server's locks and files. An unknown statement counts as the worst.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CREATED = re.compile(rf"create (?:unlogged )?table (?:if not exists )?{_NAME}")
 
 @dataclass(slots=True)
 class Effects:
-    """`locks`: the strongest on each table that was there. `contracts`: why an older process cannot go on."""
+    """`locks`: the strongest on each existing table. `contracts`: why the previous version stops working."""
 
     locks: dict[str, str] = field(default_factory=dict)
     rewrites: set[str] = field(default_factory=set)
@@ -39,11 +39,11 @@ class Effects:
 
     @property
     def kind(self) -> Kind:
-        """Whether processes of the previous version work on while and after it is applied."""
+        """Whether the previous version keeps working while and after it is applied."""
         return "contract" if self.contracts else "expand"
 
     def lock(self, table: str, mode: str) -> bool:
-        """Note it; False for a table of the same migration, which nobody else knows."""
+        """Record the lock; False for a table of the same migration, which no other session can see."""
         if table in self._new:
             return False
         known = self.locks.get(table, LOCKS[0])
@@ -108,7 +108,7 @@ def _plain(statement: str) -> str:
 
 
 def _inside_trigger(buffer: str) -> bool:
-    """SQLite's bodies of triggers stand between `begin` and `end`."""
+    """The bodies of SQLite's triggers are between `begin` and `end`."""
     text = _plain(buffer)
     return text.startswith("create trigger") and " begin " in text and not text.endswith(" end")
 
@@ -149,7 +149,7 @@ def _changed_table(found: re.Match[str], statement: str, effects: Effects) -> No
     for action in _actions(actions):
         mode, contract = _action(action)
         if (gone := re.match(r"drop constraint (\S+)", action)) and _is_check(gone[1], effects):
-            contract = ""  # what the previous version writes still fits
+            contract = ""  # empty: rows that the previous version writes are still valid
         if not effects.lock(table, mode):
             continue
         if contract:
@@ -161,7 +161,7 @@ def _changed_table(found: re.Match[str], statement: str, effects: Effects) -> No
 
 
 def _is_check(name: str, effects: Effects) -> bool:
-    """By what migrations called it, or by what the server calls one without a name."""
+    """By a name from a migration, or by the pattern of names that the server generates."""
     return name in effects.checks or name.endswith("_check")
 
 
@@ -194,7 +194,7 @@ _ACTIONS = (
 
 
 def _action(action: str) -> tuple[str, str]:
-    bare = _BRACKETS.sub("()", action)  # what a check says of null is no `not null`
+    bare = _BRACKETS.sub("()", action)  # `not null` inside a check is not the constraint
     for pattern, mode, contract in _ACTIONS:
         if re.match(pattern, bare):
             return mode, contract
@@ -204,7 +204,7 @@ def _action(action: str) -> tuple[str, str]:
 def _dropped(found: re.Match[str], statement: str, effects: Effects) -> None:
     what, names = found[1], [name.strip().removeprefix("public.") for name in found[2].split(",")]
     known = [effects.indexes[name] for name in names if what == "index" and name in effects.indexes]
-    # Without a plain index an older process is slower; a unique one is a law, and `on conflict` asks for it.
+    # Without a plain index an older process is only slower; a unique one is a constraint that `on conflict` needs.
     if len(known) < len(names) or any(unique for _, unique in known):
         effects.contracts.append(f"drops {what} {found[2][:60]}")
     tables = names if what == "table" else [table for table, _ in known]
@@ -219,7 +219,7 @@ def _program(found: re.Match[str], statement: str, effects: Effects) -> None:
 
 
 def _harmless(found: re.Match[str], statement: str, effects: Effects) -> None:
-    """New names that nobody uses yet, and functions with the same arguments."""
+    """New objects, which no process uses yet, and replaced functions with the same arguments."""
 
 
 _KNOWN = (

@@ -1,8 +1,7 @@
-"""How a migration gets its locks and its time: a few seconds a try, again for a while, and then words for who is in
-the way.
+"""Lock and time limits of a migration: short tries, repeated up to a bound, then an error that names the blockers.
 
-A change of a table waits for whoever reads it, and everybody else waits behind it. So one try is short, and between two
-the others go on.
+A schema change waits for all readers of its table, and every later statement queues behind it. So a try is short, and
+between two tries the other sessions proceed.
 """
 
 from __future__ import annotations
@@ -26,23 +25,23 @@ from planetwire.settings import MigrationSettings
 log = get_logger()
 Q = queries_beside(__file__)
 
-Watch: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]  # a second connection: the first one waits
+Watch: TypeAlias = Callable[[], AbstractAsyncContextManager[Any]]  # opens a second connection: the first one is blocked
 Step: TypeAlias = Callable[[], Awaitable[str | None]]
 
 LOCK_KEY = 0x706C616E6574  # "planet"; any fixed number does
 PAUSE_S = 0.5  # between two tries, up to twice as long
-OTHERS_S = 0.1  # between two looks whether another process is through
-TOLD_S = 10.0  # how often that is said
-LOOK_S = 0.5
+BUSY_S = 0.1  # between two checks whether another process has finished
+WARN_EVERY_S = 10.0  # how often that wait is logged
+POLL_S = 0.5
 PASSING = (asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError)
 
 
-class Others(Exception):
-    """Another process is at it."""
+class AlreadyMigrating(Exception):
+    """Another process is migrating this database."""
 
 
 class Patience:
-    """One connection's migrations under their limits. `watch` None: who blocks is not known by name."""
+    """One connection's migrations under their limits. Without `watch` the blocking sessions are not named."""
 
     def __init__(self, connection: Connection, limits: MigrationSettings, watch: Watch | None) -> None:
         self._connection = connection
@@ -52,31 +51,31 @@ class Patience:
         self._blockers: Sequence[Mapping[str, Any]] = ()
 
     async def again(self, step: Step) -> str | None:
-        """What `step` gives; it is repeated while others are in the way. Raises SetupError, BackendError."""
-        started, told_at = time.monotonic(), 0.0
+        """Run `step`, again while another process migrates; returns its result. Raises SetupError, BackendError."""
+        started, warned_at = time.monotonic(), 0.0
         while True:
             waited_s = time.monotonic() - started
             try:
                 async with translated():
                     return await step()
-            except Others:
+            except AlreadyMigrating:
                 if waited_s > self._limits.timeout_s:
                     raise await self._waited(waited_s) from None
-                if waited_s - told_at >= TOLD_S or not told_at:
-                    told_at = max(waited_s, OTHERS_S)
+                if waited_s - warned_at >= WARN_EVERY_S or not warned_at:
+                    warned_at = max(waited_s, BUSY_S)
                     log.warning("schema.migration.waits", seconds=round(waited_s, 1), behind=await self._migrator())
-                await asyncio.sleep(OTHERS_S)
+                await asyncio.sleep(BUSY_S)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[None]:
-        """With the only right to migrate; raises Others when somebody has it. The commit has as long as the change.
+        """Holds the migration lock; AlreadyMigrating if another process does. The time limit includes the commit.
 
-        The right lives as long as the transaction: a session's would be nobody's behind a pooler.
+        The advisory lock belongs to the transaction: behind a pooler a session lock would have no owner.
         """
         await self._connection.execute("begin")
         try:
             if not await self._connection.fetchval("select pg_try_advisory_xact_lock($1)", LOCK_KEY):
-                raise Others
+                raise AlreadyMigrating
             yield
         except BaseException:
             with suppress(*CONNECTION_ERRORS, asyncpg.PostgresError):
@@ -106,7 +105,7 @@ class Patience:
             await asyncio.sleep(PAUSE_S * random.uniform(1, 2))
 
     async def _try(self, script: str) -> None:
-        """Whatever locks it got are let go with the savepoint, so that nobody waits for us between two tries."""
+        """The savepoint releases all locks, so that no session waits for us between two tries."""
         lock_ms, longest_ms = (
             round(limit_s * 1000) for limit_s in (self._limits.lock_timeout_s, self._limits.timeout_s)
         )
@@ -123,36 +122,36 @@ class Patience:
             raise
         await self._connection.execute("release savepoint migration")
 
-    # --- who is in the way
+    # --- blocking sessions
 
     @asynccontextmanager
     async def _watching(self, pid: int) -> AsyncIterator[None]:
         if self._watch is None:
             yield
             return
-        looking = asyncio.create_task(self._look(self._watch, pid))
+        polling = asyncio.create_task(self._poll_blockers(self._watch, pid))
         try:
             yield
         finally:
-            await end_all([looking])
+            await end_all([polling])
 
-    async def _look(self, watch: Watch, pid: int) -> None:
-        """Remembers whom the migration waits for; it can only be asked while it does."""
+    async def _poll_blockers(self, watch: Watch, pid: int) -> None:
+        """Record the blocking sessions; the server names them only while the migration waits."""
         try:
             async with watch() as connection:
                 while True:
-                    await asyncio.sleep(min(LOOK_S, self._limits.lock_timeout_s / 2))
+                    await asyncio.sleep(min(POLL_S, self._limits.lock_timeout_s / 2))
                     if found := await connection.fetch(Q.blockers, pid):
                         self._blockers = found
-        except Exception as error:  # the migration matters, not who watches it
+        except Exception as error:  # a failed observer must not fail the migration
             log.warning("schema.migration.unwatched", migration=self._name, error=repr(error))
 
     def _behind(self) -> str:
-        return "; ".join(map(_told, self._blockers)) or "a session that is not known: look at pg_stat_activity"
+        return "; ".join(map(_session_text, self._blockers)) or "a session that is not known: look at pg_stat_activity"
 
     async def _migrator(self) -> str:
         rows = await self._connection.fetch(Q.migrator, LOCK_KEY)
-        return "; ".join(map(_told, rows)) or "one that is just through"
+        return "; ".join(map(_session_text, rows)) or "one that is just through"
 
     async def _waited(self, seconds: float) -> SetupError:
         return SetupError(
@@ -180,12 +179,12 @@ class Patience:
 
 
 async def table_sizes(connection: Connection) -> dict[str, tuple[int, int]]:
-    """By table about how many rows it has, and its bytes with indexes and what is stored beside it."""
+    """By table: the estimated number of rows, and the bytes including indexes and TOAST."""
     async with translated():
         return {row["name"]: (row["rows"], row["bytes"]) for row in await connection.fetch(Q.table_sizes)}
 
 
-def _told(row: Mapping[str, Any]) -> str:
+def _session_text(row: Mapping[str, Any]) -> str:
     query = " ".join(str(row["query"] or "").split())
     who = row["application"] or "unnamed"
     return f"pid {row['pid']} ({who}, {row['state']}, in a transaction for {row['open_s']:.0f} s, last: {query!r})"

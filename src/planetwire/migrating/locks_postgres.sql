@@ -1,5 +1,5 @@
 -- name: blockers
--- Whom the session waits for, with what they said last.
+-- The sessions that block this one, with their last query.
 select a.pid, a.application_name as application, a.state, left(a.query, 200) as query,
     coalesce(extract(epoch from clock_timestamp() - a.xact_start), 0)::float8 as open_s
 from pg_stat_activity a

@@ -1,7 +1,7 @@
 """Applies `_schema/NNNN_name.<engine>.sql` in order: forward only, each in a transaction, checksums kept.
 
-Two processes that start together are kept apart: PostgreSQL by an advisory lock a migration, SQLite by its write lock.
-How long a migration may take and wait is `migrating_postgres.py`'s.
+Processes that start together exclude each other: on PostgreSQL by an advisory lock, on SQLite by its write lock.
+Time limits are in `locks_postgres.py`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _missing(wanted: list[Migration], applied: dict[str, str]) -> list[Migration
 async def migrate_postgres(
     connection: Connection, limits: MigrationSettings | None = None, *, watch: Watch | None = None
 ) -> list[str]:
-    """Names applied now; empty when up to date. `watch` opens a second connection, which sees who blocks this one.
+    """Names applied now; empty when up to date. `watch` opens a second connection that finds blocking sessions.
 
     Raises SetupError for an old server, a changed file, and a migration that cannot be done now; says what to do.
     """
