@@ -1,6 +1,6 @@
-"""SQLite for asyncio: connections with our pragmas, and a few reading threads so that no query holds the loop.
+"""SQLite for asyncio: connections with our pragmas, and a few reading threads so that no query blocks the loop.
 
-Writing has one owner, `facts/sqlite/observations_sqlite.py`; whoever reads has connections that refuse to write.
+Only `facts/sqlite/observations_sqlite.py` writes; connections of readers refuse to write.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ DAMAGES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def damage_of(error: sqlite3.Error) -> str | None:
-    """What is wrong with the file itself, when it is: it does not become whole again by being tried again."""
+    """What is wrong with the file itself, if anything: retrying does not repair it."""
     code = getattr(error, "sqlite_errorcode", None)
     garbled = code is None and "decode to UTF-8" in str(error)
     return f"the observation file is damaged: {error}" if garbled or (code or 0) & 0xFF in DAMAGES else None
 
 
 def of_the_file(error: BaseException) -> bool:
-    """The file's or the disk's fault, not that of the one statement."""
+    """Whether the error is one of the file or the disk, not of the statement."""
     ours = isinstance(error, sqlite3.OperationalError | sqlite3.InternalError)
     return ours or type(error) is sqlite3.DatabaseError
 
@@ -64,8 +64,8 @@ def connect(path: Path, *, read_only: bool = False, busy_timeout_s: float = BUSY
 
 
 def _journal_in_wal(connection: sqlite3.Connection, busy_timeout_s: float) -> None:
-    """Of two that open a new file at once, SQLite refuses one without asking its busy handler: it would wait for ever
-    while both hold a shared lock. So the one that lost lets go and tries again.
+    """If two processes open a new file at once, SQLite refuses one without calling its busy handler, since both hold a
+    shared lock and would wait for ever. So the one that lost releases its lock and retries.
     """
     deadline_s = monotonic() + busy_timeout_s
     while True:
@@ -79,9 +79,9 @@ def _journal_in_wal(connection: sqlite3.Connection, busy_timeout_s: float) -> No
 
 
 def reserve_journal(path: Path, connection: sqlite3.Connection, pages: int) -> None:
-    """Let the write-ahead log be so long from the start, by pages that are never committed.
+    """Grow the write-ahead log to this size in advance, by pages that are never committed.
 
-    Why: a commit that lengthens the file also waits for the file system's journal, and so for what others write.
+    Why: a commit that grows the file also waits for the file system's journal, and so for writes of other processes.
     Raises sqlite3.Error, OSError; the connection is as it was.
     """
     journal = path.with_name(f"{path.name}-wal")
@@ -89,7 +89,7 @@ def reserve_journal(path: Path, connection: sqlite3.Connection, pages: int) -> N
     cache: int = connection.execute("pragma cache_size").fetchone()[0]
     if journal.exists() and journal.stat().st_size >= pages * page_bytes:
         return
-    connection.execute("pragma cache_size = 10")  # what does not fit goes to the log before any commit
+    connection.execute("pragma cache_size = 10")  # pages that do not fit are spilled to the log before any commit
     try:
         connection.execute("begin immediate")
         connection.execute("create table reserved (filler blob)")
@@ -115,7 +115,7 @@ class ReadPool:
         self.damage: str | None = None
 
     async def run(self, read: Callable[Concatenate[sqlite3.Connection, P], R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """What `read` returns, run in one transaction so that all its statements see the same state.
+        """Run `read` in one transaction, so that all its statements see the same state, and return its result.
 
         Raises BackendError when SQLite fails, when the wait is too long, or after `aclose`.
         """
@@ -145,7 +145,7 @@ class ReadPool:
         return connection
 
     async def aclose(self) -> None:
-        """Finish what runs, then close. Twice is the same as once."""
+        """Finish running reads, then close. Idempotent."""
         self._closed = True
         await asyncio.to_thread(self._executor.shutdown)
         while self._opened:

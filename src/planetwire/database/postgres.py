@@ -27,19 +27,19 @@ Pool: TypeAlias = "asyncpg.Pool[asyncpg.Record]"
 P = ParamSpec("P")
 T = TypeVar("T")
 
-COMMAND_TIMEOUT_S = 30.0  # a statement that takes longer is a fault, not a load
+COMMAND_TIMEOUT_S = 30.0  # a statement that takes longer is a fault, not slow under load
 CONNECT_TIMEOUT_S = 5.0
-CLOSE_TIMEOUT_S = 3.0  # for what is under way when a process ends
+CLOSE_TIMEOUT_S = 3.0  # for running statements when a process ends
 SELF_TEST_S = 10.0  # how often the LISTEN connection proves that it is alive …
 ECHO_S = 5.0  # … by a notification to itself that comes back within this time
 RECONNECT_S = 0.1
 RECONNECT_MAX_S = 5.0
-STATEMENTS_KEPT = 100  # prepared, a connection of a pool
-# Also the server should notice that its listener is gone: what it cannot deliver holds back its vacuum.
+STATEMENTS_KEPT = 100  # prepared statements per connection of a pool
+# The server too should notice a lost listener: undelivered notifications hold back its vacuum.
 _KEEPALIVES = "set tcp_keepalives_idle = 30; set tcp_keepalives_interval = 10; set tcp_keepalives_count = 3"
 DEADLOCK = "deadlock"
 _JSONB_VERSION = b"\x01"  # first byte of jsonb's binary form; JSON text follows
-# What a dead, restarting or unreachable server raises; anything else is a bug and travels on.
+# Errors of a dead, restarting or unreachable server; all others are bugs and propagate.
 # (InternalClientError: the driver lost the server in the middle of a protocol step.)
 CONNECTION_ERRORS = (
     OSError,
@@ -48,19 +48,19 @@ CONNECTION_ERRORS = (
     asyncpg.InternalClientError,
     TimeoutError,
 )
-# What a server says while it goes down, comes up, or is full.
+# Errors of a server that is shutting down, starting, or out of connections.
 SERVER_BUSY = (
     asyncpg.CannotConnectNowError,
     asyncpg.AdminShutdownError,
     asyncpg.CrashShutdownError,
     asyncpg.TooManyConnectionsError,
 )
-# Of a statement that was prepared before its table got a column: inside a transaction, once; then it is prepared anew.
+# A statement prepared before its table got a column fails once inside a transaction, then is prepared again.
 SCHEMA_CHANGED = (asyncpg.InvalidCachedStatementError,)
 
 
 async def set_codecs(connection: Connection) -> None:
-    """Let jsonb be Python values; `bytes` are taken for JSON that is encoded already."""
+    """Decode jsonb to Python values and encode them; `bytes` are sent as JSON that is encoded already."""
     # Binary, so that COPY takes it too.
     await connection.set_type_codec("jsonb", schema="pg_catalog", encoder=_encode, decoder=_decode, format="binary")
 
@@ -70,7 +70,7 @@ def _encode(value: object) -> bytes:
 
 
 def _decode(raw: bytes) -> object:
-    """What was typed into jsonb may have numbers and depths that no reader takes: null instead."""
+    """JSON written by hand may have numbers and depths that no parser accepts: these become None."""
     return plain_json.loads(memoryview(raw)[1:])
 
 
@@ -80,7 +80,7 @@ async def connect(dsn: str, *, application: str) -> Connection:
     try:
         connection = await asyncpg.connect(dsn, **_options(application), statement_cache_size=0)
         await set_codecs(connection)
-    except (*CONNECTION_ERRORS, asyncpg.PostgresError, ValueError) as error:  # the last: an address that is none
+    except (*CONNECTION_ERRORS, asyncpg.PostgresError, ValueError) as error:  # ValueError: an invalid address
         if connection is not None:
             connection.terminate()
         raise _unreachable(error) from error
@@ -98,11 +98,11 @@ async def connected(dsn: str, *, application: str) -> AsyncIterator[Connection]:
 
 
 class _PooledConnection(asyncpg.Connection):  # type: ignore[misc]
-    """Notes that a call did not end.
+    """Marks a connection on which a call was interrupted.
 
-    The driver prepares a statement without a Sync, so a call that ends between that and its execution (cancelled, or a
-    value that does not fit) leaves the server in a transaction with locks and a snapshot, which no state of the driver
-    shows: the next `begin isolation level …` fails, and a TRUNCATE waits for a connection that idles.
+    The driver prepares a statement without a Sync. A call that ends between that and its execution (cancelled, or an
+    argument that cannot be encoded) leaves the server in a transaction with locks and a snapshot, and the driver does
+    not know it: the next `begin isolation level …` fails, and a TRUNCATE waits for an idle connection.
     """
 
     cut_off = False
@@ -151,7 +151,7 @@ def _unreachable(error: Exception) -> BackendError:
 
 
 def _options(application: str) -> dict[str, Any]:
-    """For every connection. No other server setting: a pooler refuses those it does not know."""
+    """For every connection. No other server settings: a pooler rejects those it does not know."""
     return {
         "timeout": CONNECT_TIMEOUT_S,
         "command_timeout": COMMAND_TIMEOUT_S,
@@ -160,7 +160,7 @@ def _options(application: str) -> dict[str, Any]:
 
 
 async def behind_pooler(connection: Connection) -> bool:
-    """Whether the process that answers is not the one that greeted: a pooler greets with a number of its own."""
+    """Whether the backend's pid differs from that of the connection's start: a pooler sends a number of its own."""
     answering: int = await connection.fetchval("select pg_backend_pid()")
     return bool(answering != connection.get_server_pid())
 
@@ -175,9 +175,11 @@ async def _leads_to_pooler(dsn: str) -> bool:
 
 
 async def _end_what_was_cut_off(connection: Connection) -> None:
-    """We leave no session state behind (the driver ends open transactions by itself), so no round trip is spent on
-    resetting any; it would cost as much as the statement that the connection was taken for. What `_PooledConnection`
-    says was cut off is ended by a statement that needs no prepare.
+    """Reset for a returned connection, without a round trip in the usual case.
+
+    We leave no session state behind (the driver ends open transactions), and a reset would cost as much as the query
+    that the connection was acquired for. Only after a call that `_PooledConnection` marked as interrupted, the server's
+    transaction is ended by a statement that needs no prepare.
     """
     if isinstance(connection, _PooledConnection) and connection.cut_off:
         await connection.execute("select")
@@ -186,11 +188,11 @@ async def _end_what_was_cut_off(connection: Connection) -> None:
 
 async def _end(connection: Connection) -> None:
     with suppress(*CONNECTION_ERRORS, asyncpg.PostgresError):
-        await connection.close(timeout=1)  # ends it hard when the time is over
+        await connection.close(timeout=1)  # terminates it after the timeout
 
 
 async def close_pool(pool: Pool) -> None:
-    """Close softly, and hard after a moment: a server that went away keeps its connections waiting."""
+    """Close gracefully, then terminate: connections to an unreachable server would wait for ever."""
     try:
         await asyncio.wait_for(pool.close(), CLOSE_TIMEOUT_S)
     except (TimeoutError, *CONNECTION_ERRORS):
@@ -199,8 +201,9 @@ async def close_pool(pool: Pool) -> None:
 
 @asynccontextmanager
 async def translated() -> AsyncIterator[None]:
-    """Connection trouble becomes BackendError, so that callers need not know the driver; a transaction that the server
-    ended so that another could go on, one with the code `deadlock`.
+    """Connection errors become BackendError, so that callers need not know the driver.
+
+    A transaction that the server aborted as a deadlock victim gets the code `deadlock`.
     """
     try:
         yield
@@ -211,9 +214,7 @@ async def translated() -> AsyncIterator[None]:
 
 
 def read_again(read: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
-    """A reading that is repeated once when the server ended it so that another transaction could go on, as in a
-    deadlock with a TRUNCATE.
-    """
+    """Repeat a read once if the server aborted it as a deadlock victim, as in a deadlock with a TRUNCATE."""
 
     @wraps(read)
     async def reading(*args: P.args, **kwargs: P.kwargs) -> T:
