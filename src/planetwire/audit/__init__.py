@@ -1,1 +1,1 @@
-"""The audit log in PostgreSQL, or in a file where no database is."""
+"""The audit log in PostgreSQL, or in files without a database."""

@@ -1,7 +1,7 @@
-"""The audit log where no database is: port AuditLog over one file a day in the data dir, a JSON line an act.
+"""The audit log without a database: port AuditLog over one file a day in the data dir, one JSON line an act.
 
-Lines are appended under a lock that processes share, by the web processes and by single commands. Where there is a
-database that was merely away, `take` hands over what was kept meanwhile (see `web/access/audit.py`).
+Web processes and commands append lines under a lock between processes. If the database was only unreachable, `take`
+returns the acts stored meanwhile, to be moved there (see `web/access/audit.py`).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from planetwire.model import Actor, Json, Role
 from planetwire.model.acts import Act, AuditEntry, AuditQuery, bounded, plain
 
 PAGE_MAX = 500
-DAY_MAX_BYTES = 16 * 1024 * 1024  # of one day; what people do by hand never comes near
-_OFFSETS = 2**32  # an id is the day and the place in its file: it grows with time
+DAY_MAX_BYTES = 16 * 1024 * 1024  # of one day; far more than people do by hand
+_OFFSETS = 2**32  # an id is the day and the offset in its file, so ids rise with time
 
 
 class FileAuditLog:
@@ -47,11 +47,11 @@ class FileAuditLog:
         return await asyncio.to_thread(self._prune)
 
     async def take(self) -> list[tuple[datetime, str, Act]]:
-        """Everything kept, oldest first, with a key that makes each unique. It stays until `drop`."""
+        """All stored entries, oldest first, each with a unique key. They stay until `drop`."""
         return await asyncio.to_thread(self._all)
 
     async def drop(self, keys: Sequence[str]) -> None:
-        """Forget the entries of these keys, which are kept elsewhere by now."""
+        """Delete the entries of these keys, which are stored elsewhere by now."""
         await asyncio.to_thread(self._drop, frozenset(keys))
 
     # --- files
@@ -139,7 +139,7 @@ class FileAuditLog:
 
 
 def _mend_end(path: Path, file: Any) -> None:
-    """A line that a crash or a full disk cut short must not swallow the next."""
+    """End a line that a crash or a full disk truncated, so that the next one does not become part of it."""
     size = path.stat().st_size
     if size:
         with path.open("rb") as reader:
@@ -181,7 +181,7 @@ def _entries(day: date, path: Path) -> Iterator[tuple[AuditEntry, str]]:
 
 
 def _read(line: bytes) -> Json | None:
-    """None for a line that was cut short."""
+    """None for a truncated line."""
     try:
         found = json.loads(line)
         Role(found["role"])

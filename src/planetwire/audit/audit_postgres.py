@@ -1,5 +1,6 @@
-"""The audit log in PostgreSQL: port AuditLog, and the one statement by which others note what they do in their own
-transaction, so that nothing is done without its row and no row tells of what was not done.
+"""The audit log in PostgreSQL: port AuditLog, and `note_in`, which writes an act's row in the transaction of the act.
+
+So no act is committed without its row, and no row without its act.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ PRUNED_ROWS = 1_000
 
 
 async def note_in(connection: Connection, act: Act) -> None:
-    """Keep the act in the transaction that is open on the connection."""
+    """Write the act's row in the transaction that is open on the connection."""
     await connection.execute(Q.note, *_values(act))
 
 
@@ -37,7 +38,7 @@ class PostgresAuditLog:
             await note_in(connection, act)
 
     async def carry(self, at: datetime, key: str, act: Act) -> None:
-        """Keep what happened at `at` and was noted elsewhere; once, whatever the number of tries."""
+        """Store an act of the time `at` that was recorded elsewhere; idempotent."""
         async with translated():
             await self._pool.execute(Q.carry, at, key, *_values(act))
 

@@ -1,1 +1,1 @@
-"""Text and JSON from outside made fit to show or to keep. Pure."""
+"""Sanitises text and JSON from outside for display and storage. Pure."""

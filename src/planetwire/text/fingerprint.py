@@ -1,4 +1,4 @@
-"""A secret as it may be kept."""
+"""The form in which a secret is stored."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ import hashlib
 
 
 def fingerprint(secret: str) -> str:
-    """What is kept and compared instead of a secret: its time tells nothing, and a dump of the store neither."""
+    """Stored and compared in place of the secret: neither timing nor a dump of the store reveals it."""
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,6 +1,6 @@
-"""JSON as it comes from outside: what is nested deeper than anything of ours is refused before it is looked at.
+"""Parses JSON from outside; a value that is nested too deeply is refused before it is used.
 
-Parsers take more levels than encoders give out again, so what was accepted could not be stored or answered.
+Parsers accept more levels than encoders write, so an accepted value could not be stored or sent.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def parse_json(text: str | bytes, *, code: str = "bad_json") -> object:
 
 
 def _openings(text: str | bytes) -> int:
-    """No more levels than brackets: nearly always the answer, at the price of two scans."""
+    """An upper bound of the depth, nearly always sufficient, for the cost of two scans."""
     if isinstance(text, str):
         return text.count("[") + text.count("{")
     return text.count(b"[") + text.count(b"{")

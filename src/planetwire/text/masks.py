@@ -1,4 +1,4 @@
-"""Addresses as they may be shown: without the passwords and keys that stand in them."""
+"""Removes passwords and keys from addresses, so that they may be shown."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from functools import partial
 
 HIDDEN = "***"
-VALUE_LENGTH = 20  # in the query of a web address what is longer is taken for a key, whatever its name
+VALUE_LENGTH = 20  # a longer value in a URL's query is taken for a key, whatever its name
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)(.*)", re.DOTALL)
 _PART = re.compile(r"(?<=[?&;#])([^=&;#]*)=([^&;#]*)")
@@ -21,7 +21,7 @@ def masked(text: str) -> str:
     if found is None:
         return _WORDS.sub(rf"\1={HIDDEN}", text)
     scheme, place, rest = found.groups()
-    if "@" not in place and ":" in place and "@" in rest:  # a password that should have been quoted: up to the last @
+    if "@" not in place and ":" in place and "@" in rest:  # an unquoted @ in the password: it ends at the last @
         more, _, rest = rest.rpartition("@")
         place = f"{place}{more}@{re.split('[/?#]', rest)[0]}"
         rest = rest[len(re.split("[/?#]", rest)[0]) :]
@@ -30,7 +30,7 @@ def masked(text: str) -> str:
 
 
 def _place(place: str, *, web: bool) -> str:
-    """A user alone is a name of a database, and a key of the web."""
+    """A user without a password is a name in a database address, but may be a key in a web address."""
     user, at, host = place.rpartition("@")
     if not at:
         return place

@@ -1,7 +1,7 @@
-"""JSON read and written without exception: what a reader could not take is null.
+"""Reads and writes JSON without raising: values that a parser would reject become null.
 
-PostgreSQL keeps numbers of any size and any depth in jsonb, and whoever types a fact may use that; browsers, and the
-fast reader and writer here, have bounds.
+PostgreSQL stores numbers of any size and any depth in jsonb, so facts written by hand may have them; browsers and the
+JSON library here have limits.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def loads(raw: bytes | memoryview | str) -> Any:
 
 
 def dumps(value: object) -> bytes:
-    """The JSON of a value; whatever has none in it is null, and text that is no Unicode has U+FFFD instead."""
+    """The JSON of a value; parts without a JSON form are null, and lone surrogates become U+FFFD."""
     try:
         return orjson.dumps(value)
     except TypeError:
@@ -41,7 +41,7 @@ def dumps(value: object) -> bytes:
 
 
 def plain(value: object, depth: int = MAX_DEPTH) -> Any:
-    """The value as far as JSON can say it."""
+    """The value with every part that JSON cannot represent replaced."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
