@@ -17,7 +17,7 @@ CUT = "cut"
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """One thing that somebody did. `what` is a stable code, `<noun>.<past verb>`."""
+    """One action of a person. `what` is a stable code, `<noun>.<past verb>`."""
 
     by: Actor
     what: str
@@ -29,7 +29,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """An act as it was kept. Newer entries have greater ids."""
+    """A stored act. Newer entries have greater ids."""
 
     id: int
     at: datetime
@@ -38,7 +38,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditQuery:
-    """Which entries are wanted; what is None does not matter."""
+    """A filter of entries; a None field matches all."""
 
     since: datetime | None = None
     who: str | None = None
@@ -47,7 +47,7 @@ class AuditQuery:
     what: str | None = None
 
     def wants(self, entry: AuditEntry) -> bool:
-        """Whether the entry is among them."""
+        """Whether the entry matches."""
         act = entry.act
         pairs = (
             (self.who, act.by.who),
@@ -61,16 +61,16 @@ class AuditQuery:
 
 
 def plain(text: str) -> str:
-    """Bounded, on one line, without control characters and half surrogate pairs: any store takes it."""
+    """Truncated, on one line, without control characters and lone surrogates: any store accepts it."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)[:TEXT_MAX]
 
 
 def bounded(details: Mapping[str, Any]) -> Json:
-    """The details if any store may hold them, else their names alone."""
+    """The details if every store can hold them, else only their names."""
     try:
         text = json.dumps(details, default=str, ensure_ascii=False, allow_nan=False)
         if len(text.encode()) <= DETAILS_MAX_BYTES and "\\u0000" not in text:
             return dict(json.loads(text))
-    except ValueError:  # half a surrogate pair, NaN
+    except ValueError:  # a lone surrogate, NaN
         pass
     return {CUT: [plain(str(name)) for name in list(details)[:20]]}

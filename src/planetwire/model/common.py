@@ -1,4 +1,4 @@
-"""What all stages share."""
+"""Types that all stages share."""
 
 from __future__ import annotations
 

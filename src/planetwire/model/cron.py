@@ -20,10 +20,10 @@ from planetwire.errors import InputError
 EXPRESSION_MAX = 100
 FIELDS = 5
 DAY_S = 86_400.0
-JITTER = 0.05  # share of an interval by which a run may come later, so that not all come at once
+JITTER = 0.05  # maximum delay of a run as a share of its interval, so that not all run at once
 JITTER_MAX_S = 30.0  # of a tick, which people expect on the minute
-_YEARS_LOOKED_AT = 60  # 29 February falls on the same weekday every 28
-_DAYS_LOOKED_AT = 1_500
+_YEARS_SEARCHED = 60  # 29 February falls on the same weekday every 28
+_DAYS_SEARCHED = 1_500
 _MIDNIGHT = datetime(2024, 1, 1, tzinfo=UTC) - timedelta(seconds=1)
 
 
@@ -58,21 +58,21 @@ def plan(expression: str, zone: tzinfo, after: datetime, share: float) -> tuple[
 
 
 def smallest_gap_s(expression: str) -> float:
-    """The least distance of two ticks by the wall clock. Raises InputError `bad_cron`, also if it never ticks.
+    """The smallest gap between two ticks by the wall clock. Raises InputError `bad_cron`, also if it never ticks.
 
-    Exact: each day that has ticks has the same ones, so one such day and the distance of the nearest two days tell.
+    Exact: all days with ticks have the same ones, so one such day and the smallest gap between two days suffice.
     """
     minute, hour, *days = _fields(expression)
     times = [at.hour * 3600.0 + at.minute * 60.0 for at in _until(f"{minute} {hour} * * *", timedelta(days=1))]
     gaps = [later - earlier for earlier, later in pairwise(times)]
-    dates = _until(" ".join(["0", "0", *days]), timedelta(days=365 * _YEARS_LOOKED_AT))
+    dates = _until(" ".join(["0", "0", *days]), timedelta(days=365 * _YEARS_SEARCHED))
     apart_s = math.inf
-    for earlier, later in pairwise(islice(dates, _DAYS_LOOKED_AT)):
+    for earlier, later in pairwise(islice(dates, _DAYS_SEARCHED)):
         apart_s = min(apart_s, (later - earlier).total_seconds())
         if apart_s <= DAY_S:
             break
     if apart_s == math.inf:
-        raise InputError(f"{expression!r} comes once in {_YEARS_LOOKED_AT} years or never", code="bad_cron")
+        raise InputError(f"{expression!r} comes once in {_YEARS_SEARCHED} years or never", code="bad_cron")
     return min([*gaps, apart_s - times[-1] + times[0]])
 
 
@@ -94,7 +94,7 @@ def _ticks(expression: str, zone: tzinfo, after: datetime) -> Iterator[datetime]
     try:
         for local in CronSim(text, after.astimezone(zone)):
             tick = local.astimezone(UTC)
-            # After the second pass of a doubled hour the library names the first one again.
+            # After the second pass of a doubled hour the library returns the first pass again.
             if tick > last:
                 yield tick
                 last = tick

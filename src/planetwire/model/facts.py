@@ -11,7 +11,7 @@ from planetwire.model.common import Json
 
 @dataclass(frozen=True, slots=True)
 class SourceDefaults:
-    """What a source does while no operator has said otherwise. `floor_s`: the provider's least interval."""
+    """A source's settings unless an operator changes them. `floor_s`: the provider's minimum interval."""
 
     source: str
     interval_s: float
@@ -21,7 +21,7 @@ class SourceDefaults:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One row of `collected_data` to be, without its source. `external_key` is unique within the source."""
+    """A future row of `collected_data`, without its source. `external_key` is unique within the source."""
 
     external_key: str
     kind: str
@@ -48,7 +48,7 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What one body of a feed holds. `complete` is True only if the whole body was read to its end."""
+    """The parsed content of one body of a feed. `complete` is True only if the body was read to its end."""
 
     rows: Sequence[Fact | Json]
     rejects: Sequence[Reject]
@@ -60,14 +60,14 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True)
 class FetchState:
-    """What is remembered of a source's last verified body, so that the next request can be conditional."""
+    """Validators of a source's last verified body, for a conditional next request."""
 
     etag: str | None = None
     last_modified: str | None = None
     body_sha256: str | None = None
     fetched_at: datetime | None = None
     cooldown_until: datetime | None = None
-    void: bool = False  # facts were deleted since, by something else than the feed's own sweep (contracts §1)
+    void: bool = False  # facts were deleted since, not by the feed's own sweep (contracts §1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +85,7 @@ class Batch:
     sweep_keys: frozenset[str] | None = None
     state: FetchState | None = None
     message: str | None = None  # for people: "not modified", "cooldown until …"
-    fault: tuple[str, str] | None = (
-        None  # code and text: the body gave rows, and something is wrong with it all the same
-    )
+    fault: tuple[str, str] | None = None  # code and text: an error of the body, although it gave rows
     tombstones: frozenset[str] = frozenset()  # facts with these keys are deleted, whether or not the batch sweeps
 
 

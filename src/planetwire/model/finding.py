@@ -1,6 +1,6 @@
-"""What the diagnostic can find, and what to do about it. Each code is a heading of docs/operations.md.
+"""The findings of the diagnostic and their remedies. Each code is a heading of docs/operations.md.
 
-A fault stops or delays changes on their way to the map; a warning will, one day. A finding that another one explains
+A fault stops or delays changes on their way to the map; a warning may do so later. A finding caused by another
 names it in `because`, so that the verdict is the cause and not its first effect.
 """
 
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from planetwire.model import Json
 
 PAGE = "docs/operations.md"
-# The path of a change, in the order in which a person on call asks (S88).
+# The path of a change, in the order in which a person on call would check (S88).
 PATH = ("facts", "triggers", "outbox", "adapter", "listener", "websocket", "visualization")
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What to do, and whether it is a fault."""
+    """The remedy, and whether it is a fault or a warning."""
 
     advice: str
     fault: bool = True
@@ -113,14 +113,14 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be."""
+    """One problem found."""
 
     code: str
     detail: str
     because: str = ""
 
     def record(self) -> Json:
-        """As it is printed and sent."""
+        """As JSON."""
         kind = KINDS[self.code]
         return {
             "code": self.code,

@@ -1,4 +1,4 @@
-"""Jobs: what they do, the row that says how far, and the lease under which they run."""
+"""Jobs: their types, their ledger rows, and the lease under which they run."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from planetwire.model.common import Json
 
 
 class Lane(StrEnum):
-    """What of a task type matters to the ledger; in the database it is `planet_task_lane` of it."""
+    """What the ledger needs to know of a task type; in the database, the function `planet_task_lane`."""
 
-    FILL = "fill"  # writes facts of its source, one job of a source at a time; a new try starts over
-    CLEAR = "clear"  # deletes them, in turn with those; a new try goes on where the last one was; audited
+    FILL = "fill"  # writes facts of its source, one job of a source at a time; a retry starts over
+    CLEAR = "clear"  # deletes them, never while a fill job runs; a retry continues where the last one stopped; audited
     FREE = "free"  # touches no facts, needs no source and waits for no job
 
 
 class TaskType(StrEnum):
-    """What a job does."""
+    """The kind of work of a job."""
 
     COLLECT = "collect"
     CLEAR_DATA = "clear_data"
@@ -28,12 +28,12 @@ class TaskType(StrEnum):
 
     @property
     def lane(self) -> Lane:
-        """Of its jobs."""
+        """The lane of its jobs."""
         return _LANES[self]
 
     @property
     def is_write(self) -> bool:
-        """Of write jobs one runs at a time per source, and each has one."""
+        """Whether its jobs write: such a job needs a source, and one runs at a time per source."""
         return self.lane is not Lane.FREE
 
 
@@ -63,7 +63,7 @@ class JobStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A wish for work. `source` may be None unless the type is a write."""
+    """A request for a job. `source` may be None unless the type is a write."""
 
     task_type: TaskType
     source: str | None
@@ -99,11 +99,11 @@ class Job(NamedTuple):
     started_at: datetime | None
     cancel_requested_at: datetime | None
     finished_at: datetime | None
-    phase: str | None = None  # what a running job is at: fetch, write, clear
-    batches: int = 0  # committed; a stop keeps them
+    phase: str | None = None  # of a running job: fetch, write, clear
+    batches: int = 0  # committed; a cancel keeps them
     rejects: int = 0
-    sample: str | None = None  # the first record, or the start of the body, that was at fault
-    deadline_at: datetime | None = None  # taken from its worker then, however often that answers
+    sample: str | None = None  # the first faulty record, or the start of the faulty body
+    deadline_at: datetime | None = None  # its lease ends then, whatever the heartbeats
     retried_as: int | None = None
 
 
@@ -111,8 +111,8 @@ class Job(NamedTuple):
 class DueSource:
     """A source whose time has come, as the database saw it at `now`, its clock. `due_at`: None before any plan.
 
-    `tick_at` is the tick of `cron` that `due_at` stands for, before jitter and floor. `retry_at`: when the source is
-    tried again after a failure in passing, whatever its schedule says. The floor counts from `answered_at`.
+    `tick_at` is the tick of `cron` that `due_at` stands for, before jitter and floor. `retry_at`: the next
+    try after a transient failure, regardless of the schedule. The floor counts from `answered_at`.
     """
 
     source: str
@@ -130,7 +130,7 @@ class DueSource:
 
 @dataclass(frozen=True, slots=True)
 class NextRun:
-    """What follows on a due source: the tick that fires now, or None to let it pass, and when it is due again."""
+    """What follows for a due source: the tick that fires now, or None to skip it, and when it is due again."""
 
     fire_at: datetime | None
     tick_at: datetime | None
@@ -138,7 +138,7 @@ class NextRun:
 
 
 class ClaimedJob(NamedTuple):
-    """What a worker is told of a job that it claimed: nothing that its claim decides, and no more than it needs."""
+    """The columns of a claimed job that its worker needs; those that the claim itself sets are left out."""
 
     id: int
     task_type: TaskType

@@ -1,4 +1,4 @@
-"""What a layer declares of itself."""
+"""The declaration of a layer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Strategy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Who publishes a layer's data and what it does not cover; shown to people in both languages, all four texts."""
+    """Who publishes a layer's data and what it does not cover; all four texts are shown, in both languages."""
 
     publisher: str
     licence: str
@@ -39,7 +39,7 @@ class LayerAdapter:
     `stale_after_s`: age of the newest success after which the layer is shown as stale. `kind` "meta": not drawn.
     `readings_of`: sources that reach the layer through the Terminal's log; a refresh of one is a refresh of the layer.
     `owned_tables`: those from which a clearing deletes its rows. `tables`: those of them that no other layer has.
-    `look`, `card`: how the page draws its things and what it says of one; ValueError when they are wrong.
+    `look`, `card`: how the page draws its objects, and the card of one; ValueError when invalid.
     """
 
     id: str
@@ -57,7 +57,7 @@ class LayerAdapter:
     stale_after_s: float = 86_400.0
     aliases: Mapping[str, str] = field(default_factory=dict)
     readings_of: tuple[str, ...] = ()
-    derive: Deriver | None = None  # None: the layer's things cannot be searched for
+    derive: Deriver | None = None  # None: the layer's objects cannot be searched for
     look: Look = PLAIN
     card: tuple[CardRow, ...] = ()
 

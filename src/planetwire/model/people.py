@@ -1,4 +1,4 @@
-"""Who acts."""
+"""Actors and their roles."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Role(StrEnum):
-    """What somebody may do, each the lesser ones' too: look; run and stop jobs, set sources; everything."""
+    """Rights, each including the ones before: read; run and stop jobs, set sources; everything."""
 
     VIEWER = "viewer"
     OPERATOR = "operator"
@@ -16,7 +16,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks, as the audit log names them: a token or a person, what they may do, and from which address."""
+    """Who makes a request, as in the audit log: the name of a token or a person, the role, and the address."""
 
     who: str
     role: Role

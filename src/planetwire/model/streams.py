@@ -1,4 +1,4 @@
-"""Logs of events, and what is pushed into them."""
+"""Event logs, and the patches pushed into them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CURSOR = re.compile(rf"(?:(?P<epoch>{EPOCH_PATTERN})-)?(?P<revision>\d{{1,18}})
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """A position in one log: the log's life (`epoch`) and a revision in it. Written `<epoch>-<revision>`."""
+    """A position in one log: the id of the log (`epoch`) and a revision in it. Written `<epoch>-<revision>`."""
 
     epoch: str
     revision: int
@@ -45,7 +45,7 @@ class LogEvent:
 
 @dataclass(frozen=True, slots=True)
 class BusMessage:
-    """What goes out to other services. `id` stays the same when it is sent again; order is kept within a `key`."""
+    """A message to another service. `id` stays the same when it is sent again; order is kept within a `key`."""
 
     id: str
     key: str

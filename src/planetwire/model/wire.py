@@ -1,4 +1,4 @@
-"""What both ends of a connection of ours have to agree on: addresses and sizes of the contract."""
+"""Paths and size limits that both ends of a connection share."""
 
 from __future__ import annotations
 

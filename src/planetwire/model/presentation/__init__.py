@@ -1,8 +1,8 @@
-"""What the page shows of a layer, as data: how its points look, what its legend says, the rows of its cards.
+"""How the page presents a layer, as data: the look of its points, its legend, the rows of its cards.
 
-No expressions and no code: both sides read the same few words, so that a page draws layers that it has never heard of.
-A value is named by its key in a fact's data, as `observed_at` or `kind` (the fact's own), or as what the drawing of the
-kind works out, such as the altitude of a satellite.
+A closed vocabulary without expressions or code, so that a page can draw layers it was not built with. A value is named
+by its key in a fact's data, as `observed_at` or `kind` (of the fact itself), or as a value that the page computes for
+the kind, such as the altitude of a satellite.
 """
 
 from __future__ import annotations

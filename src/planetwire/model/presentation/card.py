@@ -1,4 +1,4 @@
-"""The rows of the card of a layer's things."""
+"""The rows of the card of a layer's objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Format: TypeAlias = Literal["text", "number", "temperature", "time", "flag", "ch
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a value of a `choice` is called; for a `flag`, what `yes` and `no` are."""
+    """The label of one value of a `choice`; for a `flag`, of `yes` or `no`."""
 
     equals: str
     label: str
@@ -19,7 +19,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class CardRow:
-    """One row of a card; left out where none of its `values` can be shown in its format, unless it says `otherwise`.
+    """One row of a card; left out if none of its `values` can be shown in its format and `otherwise` is not set.
 
     The first of the values that can be shown is, or all of them with `join` between. `decimals` None: one below ten,
     none above. `unit_from`: the value that names the unit.

@@ -1,7 +1,7 @@
-"""What is wrong with the look or the card that a layer declares.
+"""Validates the look and the card that a layer declares.
 
-The bounds are those of `spec/http/layers.v1.schema.json` and of the page, which leaves out what is beyond them: what it
-would cut is refused here.
+The limits are those of `spec/http/layers.v1.schema.json` and of the page. The page drops what exceeds them, so it is
+refused here.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def _row_faults(row: CardRow) -> Iterator[str]:
 
 
 def _format_faults(row: CardRow) -> Iterator[str]:
-    """Each format has its own further words, and no other's."""
+    """Each format requires its own options, and permits no others."""
     if row.format not in get_args(Format):
         yield f"unknown format {row.format!r}"
         return

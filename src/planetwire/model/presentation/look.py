@@ -1,4 +1,4 @@
-"""How the things of a layer look on the globe; the legend is the scale, with counts."""
+"""How the objects of a layer are drawn on the globe; the legend is the scale, with counts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ By: TypeAlias = Literal["age", "value", "category"]
 
 @dataclass(frozen=True, slots=True)
 class ScaleClass:
-    """One colour of a scale and one line of the legend. It holds what is below its bound and not in an earlier class.
+    """One colour of a scale and one line of the legend. It holds values below its bound that are in no earlier class.
 
     `up_to_s` bounds an age and is part of the class, `below` bounds a value and is not, `equals` is a category. One
-    class of a scale may do without: it holds everything else, and comes last unless it is a category.
+    class of a scale may have none of them: it contains everything else, and comes last unless it is a category.
     """
 
     key: str
@@ -29,7 +29,7 @@ class ScaleClass:
 
 @dataclass(frozen=True, slots=True)
 class Paint:
-    """A colour that stands in no legend."""
+    """A colour without a legend entry."""
 
     color: str
     alpha: float = 0.95
@@ -37,9 +37,9 @@ class Paint:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Colour by the age of `observed_at`, by a number or by a category. `unknown`: of what has no such value.
+    """Colour by the age of `observed_at`, by a number or by a category. `unknown`: for objects without such a value.
 
-    Without it what has no value is with everything else.
+    Without `unknown` they belong to the class for everything else.
     """
 
     by: By
@@ -57,7 +57,7 @@ class FixedSize:
 
 @dataclass(frozen=True, slots=True)
 class GrowingSize:
-    """Diameter `base_px * factor ** value` within bounds; `else_px` where there is no such number."""
+    """Diameter `base_px * factor ** value` within bounds; `else_px` without such a number."""
 
     value: str
     base_px: float
@@ -69,7 +69,7 @@ class GrowingSize:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """How faint a point is once `observed_at` is older than so many seconds, or than its own `value` says."""
+    """The opacity of a point whose `observed_at` is older than so many seconds, or than its own `value`."""
 
     after_s: float
     alpha: float
@@ -78,7 +78,7 @@ class Late:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The points of a layer. Without a scale: the colour that the page gives to the kind, and no legend."""
+    """The points of a layer. Without a scale: the page's colour for the kind, and no legend."""
 
     color: Scale | None = None
     size: FixedSize | GrowingSize = FixedSize()

@@ -1,4 +1,4 @@
-"""A look and a card as JSON has them."""
+"""The JSON form of a look and a card."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from planetwire.model.presentation.look import Look
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it, without what was not given."""
+    """As JSON, without fields that were not given."""
     if dataclasses.is_dataclass(value):
         pairs = ((one.name, getattr(value, one.name)) for one in dataclasses.fields(value))
         return {name: plain(part) for name, part in pairs if part is not None and part != ()}
