@@ -1,1 +1,1 @@
-"""What every long-running part needs: the clock, a loop, pauses, ends, and the points at which crash tests stop it."""
+"""Tools for long-running tasks: clock, loop, back-off, shutdown, and failpoints for crash tests."""

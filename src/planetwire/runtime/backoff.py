@@ -1,12 +1,12 @@
-"""The pause of a loop that must survive failures: longer with each in a row."""
+"""Back-off of a loop that must survive failures."""
 
 from __future__ import annotations
 
 from planetwire.ports import Clock
 from planetwire.runtime.clock import SystemClock
 
-AFTER_FAILURES_S = (60.0, 120.0, 300.0, 900.0)  # before a feed that failed in passing is asked again; the last goes on
-DOUBLINGS_MAX = 60  # a failure a second would take longer than a float can count
+AFTER_FAILURES_S = (60.0, 120.0, 300.0, 900.0)  # before the retry of a transient feed failure; the last one repeats
+DOUBLINGS_MAX = 60  # beyond, the float would overflow
 
 
 def after_failures_s(failures: int) -> float:
@@ -35,11 +35,11 @@ class Backoff:
         return doubled_s(self.failures + 1, self._first_s, self._most_s)
 
     def reset(self) -> None:
-        """It worked: the next pause is the first again."""
+        """After a success: the next pause is the first again."""
         self.failures = 0
 
     def lengthen(self) -> None:
-        """For who waits in another way than by `pause`."""
+        """Count a failure, for callers that wait by other means than `pause`."""
         self.failures += 1
 
     async def pause(self) -> None:

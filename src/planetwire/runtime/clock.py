@@ -30,7 +30,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """Stands still until `advance` is called; sleepers whose time has come are woken then."""
+    """Stands still until `advance` is called, which wakes the sleepers that are due."""
 
     def __init__(self, start: datetime) -> None:
         self._now = start
@@ -47,7 +47,7 @@ class ManualClock:
 
     @property
     def sleepers(self) -> int:
-        """How many wait for their time."""
+        """How many are sleeping."""
         return sum(not future.done() for _, future in self._sleepers)
 
     async def sleep(self, seconds: float) -> None:
@@ -57,7 +57,7 @@ class ManualClock:
         await future
 
     def advance(self, seconds: float) -> None:
-        """Move time on and wake who is due."""
+        """Advance the time and wake the sleepers that are due."""
         self._elapsed_s += seconds
         self._now += timedelta(seconds=seconds)
         due = [f for at, f in self._sleepers if at <= self._elapsed_s]

@@ -1,4 +1,4 @@
-"""Named points at which a crash test kills the process (SIGKILL), or holds it until told to go on.
+"""Named points at which a crash test kills the process (SIGKILL), or suspends it until resumed.
 
 `PLANETWIRE_FAILPOINT=name` dies at the first pass, `name:3` at the third. In production the setting is unset
 and a point costs one dictionary look-up.

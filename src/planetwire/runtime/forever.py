@@ -1,4 +1,4 @@
-"""The loop of everything that works as long as its process does: a step, a wait, and a pause when a backend is away."""
+"""The loop of every long-running task: a step, a wait, and a back-off while a backend is unreachable."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ async def run_forever(
     *,
     on_crash: Callable[[Exception], None] | None = None,
 ) -> None:
-    """Until cancelled. `wait` gets what the step gave; after a failure the step is tried again without waiting for it.
+    """Until cancelled. `wait` gets the step's result; after a failure the step is retried without it.
 
-    `on_error` is told of each BackendError and of the pause that follows, and may raise to end the loop. `on_crash` is
-    told of every other exception; without it those end the loop, as a bug should that nobody has thought of. What
-    `wait` raises always does.
+    `on_error` is called with each BackendError and the pause that follows, and may raise to end the loop. `on_crash` is
+    called with every other exception; without it those end the loop, as an unknown bug should. Errors of `wait` always
+    do.
     """
     while True:
         try:

@@ -1,16 +1,16 @@
-"""Makes a process ready for long work."""
+"""Tunes the garbage collector for a long-running process."""
 
 from __future__ import annotations
 
 import gc
 
-# Objects between two collections of each generation. Jobs and frames live for milliseconds and hold no cycles: with
-# Python's 700 a fifth of a worker's time went into looking at them again and again.
+# Thresholds of the collector. Jobs and frames live for milliseconds and have no cycles: with Python's default of 700 a
+# fifth of a worker's time went into scanning them.
 THRESHOLDS = (20_000, 50, 100)
 
 
 def settle() -> None:
-    """Call once, when everything is imported and opened: what is there now is not looked at again for garbage."""
+    """Call once, after all imports and openings: existing objects are excluded from garbage collection."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
