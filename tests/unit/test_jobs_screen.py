@@ -15,7 +15,7 @@ from planetwire.errors import BackendError, NotFound
 from planetwire.jobs.ledger.board_postgres import PostgresJobBoard, Standing
 from planetwire.model import Job, JobStatus
 from planetwire.supervise.commands import jobs_watch
-from planetwire.supervise.commands.jobs_screen import Bars, Look, Pace, Plain
+from planetwire.supervise.commands.jobs_screen import Bars, Pace, Plain, Snapshot
 from planetwire.supervise.commands.jobs_watch import Watch, follow
 
 NOW = datetime(2026, 5, 1, 0, 1, tzinfo=UTC)
@@ -30,8 +30,8 @@ class Time:
         return self.at
 
 
-def look(*jobs: Job) -> Look:
-    return Look(jobs, COUNTS, NOW, {})
+def look(*jobs: Job) -> Snapshot:
+    return Snapshot(jobs, COUNTS, NOW, {})
 
 
 def test_the_rate_is_that_of_the_last_seconds_and_a_new_attempt_begins_anew() -> None:

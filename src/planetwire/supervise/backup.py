@@ -1,11 +1,11 @@
-"""`backup` and `restore`: an installation in one folder, taken while it runs, brought back anywhere.
+"""`backup` and `restore`: saves a running installation to one folder, and restores it on any machine.
 
-What one part says of another is older than that other. What feeds say of delivered readings, and the acts that still go
-into the database, come first; then the database, whose cursors point into the observation log; that log after it. So no
-cursor points beyond the log that was saved with it, and nothing counts as delivered that is not there.
+A part is copied before the parts that it refers to. First the feeds' records of delivered readings and the acts not yet
+in the database; then the database, whose cursors point into the observation log; then that log. So no cursor points
+beyond the log that was saved with it, and nothing counts as delivered that is missing.
 
-What is not whole never looks whole: a backup without `manifest.json` is none, and a data dir with the mark of a restore
-does not start.
+An incomplete copy is never taken for a complete one: a backup without `manifest.json` is invalid, and a data dir with
+the mark of an unfinished restore does not start.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ log = get_logger()
 DUMP, READINGS = "database.dump", "observations.db"
 SECRETS = ("admin.token", "ingest.token", "session.key", "changes.bus.secret")
 TOKENS = "tokens.json"
-FOLDERS = ("feeds", "bodies", "audit")  # what feeds know, their last bodies, and who did what without a database
+FOLDERS = ("feeds", "bodies", "audit")  # state of the feeds, their last bodies, and the audit log without a database
 SEED_PREFIX = "POLYWEATHER_"
 EPOCH_CHARS = 12
 DUMP_TIMEOUT_S = 6 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What was saved or brought back: files and their bytes, and settings of then that are not set now."""
+class Report:
+    """What was saved or restored: files with their sizes, and settings of the backup that are not set now."""
 
     files: dict[str, int]
     unset: tuple[str, ...] = ()
 
 
-def save(settings: Settings, folder: Path) -> Told:
-    """Everything of the installation, running or not, into a folder that is new or empty. Raises SetupError."""
+def save(settings: Settings, folder: Path) -> Report:
+    """Save the installation, running or not, to a new or empty folder. Raises SetupError."""
     arm(settings.failpoint)
     _check_new(folder)
     DataDir(settings.data_dir).check_whole()
@@ -63,12 +63,12 @@ def save(settings: Settings, folder: Path) -> Told:
     os.chmod(folder, 0o700)
     try:
         return _save(settings, DataDir(settings.data_dir), folder)
-    except BaseException:  # a full disk, say: what is there is of no use, and in the way of the next try
+    except BaseException:  # a full disk, say: the partial copy is useless and would block the next try
         _remove(list(folder.iterdir()))
         raise
 
 
-def _save(settings: Settings, data: DataDir, folder: Path) -> Told:
+def _save(settings: Settings, data: DataDir, folder: Path) -> Report:
     readings = saved_file(settings)
     _copy_folders(data.path, folder, ("feeds", "audit"))
     migrated: dict[str, list[str]] = {"postgres": [], "sqlite": []}
@@ -88,7 +88,7 @@ def _save(settings: Settings, data: DataDir, folder: Path) -> Told:
         raise SetupError(f"there is nothing to save in {settings.data_dir}")
     simulated = (data.path / "simulated").exists()
     write_manifest(folder, files, migrated, halves=settings.halves, simulated=simulated)
-    return Told({name: entry["bytes"] for name, entry in files.items()})
+    return Report({name: entry["bytes"] for name, entry in files.items()})
 
 
 async def _applied(dsn: str) -> list[str]:
@@ -96,8 +96,8 @@ async def _applied(dsn: str) -> list[str]:
         return sorted(await applied_postgres(connection))
 
 
-def bring_back(settings: Settings, folder: Path) -> Told:
-    """A saved installation into this data dir (and database), which must be empty. Raises SetupError."""
+def bring_back(settings: Settings, folder: Path) -> Report:
+    """Restore a backup into this data dir (and database), which must be empty. Raises SetupError."""
     arm(settings.failpoint)
     manifest = read_manifest(folder)
     data = DataDir(settings.data_dir)
@@ -122,18 +122,18 @@ def bring_back(settings: Settings, folder: Path) -> Told:
         failpoint("restore.filled")
         _bring_kept(data, folder)
     except BaseException:
-        if _is_as_it_was(settings):  # else the mark stays: one's own database is emptied by its owner
+        if _is_as_it_was(settings):  # else the mark stays: an external database must be emptied by its owner
             _remove(_files(data, readings) - before)
             data.restoring.unlink()
         raise
     data.restoring.unlink()
     then = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
     unset = tuple(name for name in then if name not in os.environ and not name.endswith("_DATA_DIR"))
-    return Told({name: entry["bytes"] for name, entry in manifest["files"].items()}, unset)
+    return Report({name: entry["bytes"] for name, entry in manifest["files"].items()}, unset)
 
 
 def _files(data: DataDir, readings: Path | None) -> set[Path]:
-    """What a restore may make, as far as it is there."""
+    """Existing files that a restore may have created."""
     named = {data.path / name for name in (*SECRETS, TOKENS, "postgres", "simulated")}
     named |= {file for name in FOLDERS for file in (data.path / name).glob("*")}
     named |= {readings, _building(readings)} if readings is not None else set()
@@ -141,7 +141,7 @@ def _files(data: DataDir, readings: Path | None) -> set[Path]:
 
 
 def _is_as_it_was(settings: Settings) -> bool:
-    """A dump is loaded in one transaction, so one's own database is empty still unless something failed after it."""
+    """Whether an external database is still empty: it is unless a step after the dump's one transaction failed."""
     if settings.database_url is None:
         return True
     try:
@@ -172,11 +172,11 @@ def _restore_database(settings: Settings, folder: Path) -> None:
 
 
 def _load(settings: Settings, folder: Path, dsn: str) -> None:
-    """The dump into an empty database, its new epoch, and the migrations that this version has more."""
+    """Load the dump into an empty database, set a new epoch, and apply migrations that are newer than the dump."""
     asyncio.run(_refuse_filled(dsn))
     listed = _run_tool(settings, "pg_restore", "--list", folder / DUMP)
     wanted = "\n".join(line for line in listed.splitlines() if " SCHEMA - public " not in line)
-    order = DataDir(settings.data_dir).run / "restore-order"  # not beside the dump, whose folder may be read-only
+    order = DataDir(settings.data_dir).run / "restore-order"  # not next to the dump: its folder may be read-only
     write_private(order, wanted)
     try:
         flags = ("--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", "--use-list", order)
@@ -264,7 +264,7 @@ def _bring_kept(data: DataDir, folder: Path) -> None:
     _copy_folders(folder, data.path, FOLDERS)
 
 
-# --- what the folder says of itself -------------------------------------------------------------------
+# --- the backup's folder ------------------------------------------------------------------------------
 
 
 def _check_new(folder: Path) -> None:

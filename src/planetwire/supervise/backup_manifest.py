@@ -1,4 +1,4 @@
-"""`manifest.json` of a backup: written last, so a folder without it is none; with a sum of each file, and of itself."""
+"""`manifest.json` of a backup: checksums of all files and itself. Written last: a folder without it is incomplete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMED_MAX = 5
 
 
 def inventory(folder: Path) -> dict[str, dict[str, Any]]:
-    """Bytes and sum of each file but the manifest."""
+    """Size and checksum of each file except the manifest."""
     return {
         file.relative_to(folder).as_posix(): {"bytes": file.stat().st_size, "sha256": _digest(file)}
         for file in sorted(folder.rglob("*"))
@@ -43,10 +43,10 @@ def write_manifest(
     halves: str,
     simulated: bool,
 ) -> None:
-    """Everything else is on the disk before it, whenever the power goes. `migrated`: what the stores had, by engine."""
+    """All other files are flushed to the disk before it. `migrated`: the applied migrations by engine."""
     for name in files:
         _flush(folder / name)
-    said: dict[str, Any] = {
+    manifest: dict[str, Any] = {
         "format": FORMAT,
         "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": __version__,
@@ -55,48 +55,48 @@ def write_manifest(
         "migrations": migrated,
         "files": files,
     }
-    said["sha256"] = _sum_of(said)
+    manifest["sha256"] = _sum_of(manifest)
     building = folder / f".{MANIFEST}"
-    write_private(building, json.dumps(said, indent=2))
+    write_private(building, json.dumps(manifest, indent=2))
     _flush(building)
     building.replace(folder / MANIFEST)
     _flush(folder)
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Raises SetupError for what is no backup, for one of a newer version, and for one that was changed."""
+    """Raises SetupError if it is no backup, is of a newer version, or was modified."""
     try:
-        said: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        mine = said.pop("sha256")
+        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        mine = manifest.pop("sha256")
     except FileNotFoundError as error:
         raise SetupError(f"{folder} holds no backup, or one that was not finished: there is no {MANIFEST}") from error
     except (OSError, ValueError, AttributeError, KeyError) as error:
         raise SetupError(f"{folder} holds no backup: {MANIFEST} is none ({error!r})") from error
-    if mine != _sum_of(said):
+    if mine != _sum_of(manifest):
         raise SetupError(f"the backup is damaged: {MANIFEST} differs from what was saved")
-    _check_version(folder, said)
+    _check_version(folder, manifest)
     now = {name: entry["sha256"] for name, entry in inventory(folder).items()}
-    then = {name: entry["sha256"] for name, entry in said["files"].items()}
+    then = {name: entry["sha256"] for name, entry in manifest["files"].items()}
     if now != then:
         wrong = sorted(name for name in now.keys() | then.keys() if now.get(name) != then.get(name))
         raise SetupError(f"the backup is damaged: {', '.join(wrong[:NAMED_MAX])} differ from what was saved")
-    return said
+    return manifest
 
 
-def _check_version(folder: Path, said: Mapping[str, Any]) -> None:
-    if said["format"] != FORMAT:
-        raise SetupError(f"{folder} was made by version {said['version']} in a form that this one does not know")
+def _check_version(folder: Path, manifest: Mapping[str, Any]) -> None:
+    if manifest["format"] != FORMAT:
+        raise SetupError(f"{folder} was made by version {manifest['version']} in a form that this one does not know")
     for engine in ENGINES:
-        unknown = sorted(set(said["migrations"][engine]).difference(one.name for one in migrations(engine)))
+        unknown = sorted(set(manifest["migrations"][engine]).difference(one.name for one in migrations(engine)))
         if unknown:
             raise SetupError(
-                f"{folder} was made by a newer version ({said['version']}), whose schema has "
+                f"{folder} was made by a newer version ({manifest['version']}), whose schema has "
                 f"{', '.join(unknown[:NAMED_MAX])}; upgrade first"
             )
 
 
-def _sum_of(said: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+def _sum_of(manifest: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(manifest, sort_keys=True).encode()).hexdigest()
 
 
 def _flush(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Where an installation's data lie, for a command that needs them whether it runs or not."""
+"""Finds the databases of an installation, for commands that work whether it runs or not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from planetwire.wiring.observations import readings_file
 
 @contextmanager
 def database_while(settings: Settings) -> Iterator[str]:
-    """Its address; an embedded server that does not run is started for as long as this takes."""
+    """Its address; an embedded server that does not run is started for the duration of the block."""
     data = DataDir(settings.data_dir)
     running = data.runtime() if data.is_running() else None
     if settings.database_url is not None:
@@ -31,7 +31,7 @@ def database_while(settings: Settings) -> Iterator[str]:
 
 @contextmanager
 def embedded_while(settings: Settings) -> Iterator[EmbeddedPostgres]:
-    """The data dir's own server; made where there is none."""
+    """The data dir's own server; created if there is none."""
     postgres = EmbeddedPostgres(settings.data_dir, settings.pg_bin)
     postgres.start()
     try:
@@ -41,7 +41,7 @@ def embedded_while(settings: Settings) -> Iterator[EmbeddedPostgres]:
 
 
 async def follow_tables(dsn: str) -> bool:
-    """As a superuser: let partitions that come and go be followed. Raises BackendError."""
+    """As a superuser, install the event triggers that watch new partitions. Raises BackendError."""
     async with connected(dsn, application="migrate") as connection:
         return await install_hooks(connection)
 
@@ -52,7 +52,7 @@ def has_database(settings: Settings) -> bool:
 
 
 def saved_file(settings: Settings) -> Path | None:
-    """The observation file; None where readings lie in the database. Raises SetupError for one of their own."""
+    """The observation file; None if the database stores readings. Raises SetupError for a separate database."""
     path = readings_file(settings)
     if path is not None or (settings.earth and settings.observations_location == settings.database_url):
         return path

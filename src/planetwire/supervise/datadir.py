@@ -1,4 +1,4 @@
-"""What one installation keeps, and where: `<data dir>/…`. Secrets are 0600, made once."""
+"""The files of one installation: `<data dir>/…`. Secrets are 0600, created once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOGIN_CODE_BYTES = 12
 SECRET_SIZE_MAX = 4_096
 FILES_MAX = 10_000  # of a folder
 AGAIN = "remove the file, and the next start makes a new one"
-REAL_DATA = ("observations.db", "postgres")  # what each half leaves; either is reason enough
+REAL_DATA = ("observations.db", "postgres")  # files of each half; either one proves real data
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class DataDir:
 
     @property
     def run(self) -> Path:
-        """What is only true while something runs."""
+        """Runtime state, valid only while a process runs."""
         return self.path / "run"
 
     @property
@@ -40,7 +40,7 @@ class DataDir:
 
     @property
     def sessions(self) -> Path:
-        """Who is signed in, one file each."""
+        """Sessions, one file each."""
         return self.path / "sessions"
 
     @property
@@ -50,13 +50,13 @@ class DataDir:
 
     @property
     def restoring(self) -> Path:
-        """There while a restore fills the folder, and when it did not come to its end."""
+        """Mark of a restore that is running or did not finish."""
         return self.path / "restoring"
 
     def prepare(self) -> None:
-        """Make the folders. Raises SetupError when the place cannot be written, or holds half a restore."""
+        """Create the folders. Raises SetupError if they cannot be written, or hold an unfinished restore."""
         self.check_whole()
-        # Root's PostgreSQL runs as another user who must be able to pass, but not to list.
+        # As root, PostgreSQL runs as another user, who must be able to traverse but not to list.
         mode = PASSABLE if os.geteuid() == 0 else FOLDER
         try:
             make_folders(self.path, mode)
@@ -70,7 +70,7 @@ class DataDir:
             raise SetupError(f"the data dir {self.path} cannot be used: {error}") from error
 
     def check_whole(self) -> None:
-        """Raises SetupError for half a restore."""
+        """Raises SetupError for an unfinished restore."""
         if self.restoring.exists():
             raise SetupError(
                 f"a restore into {self.path} did not come to its end: remove the folder (and empty the database, "
@@ -78,7 +78,7 @@ class DataDir:
             )
 
     def _close_to_others(self) -> None:
-        """What an older version left open to read, and what a umask of those days made so."""
+        """Remove read permission that an older version or a permissive umask left."""
         for folder in (self.path, self.run, self.feeds, self.bodies):
             for entry in list(os.scandir(folder))[:FILES_MAX]:
                 close_to_others(Path(entry.path))
@@ -86,7 +86,7 @@ class DataDir:
     # --- secrets
 
     def secret(self, name: str) -> str:
-        """A random text kept in `<name>`, made at the first call; safe against two first calls at once."""
+        """A random text stored in `<name>`, created at the first call; safe against concurrent first calls."""
         kept = self.kept_secret(name)
         if kept is not None:
             return kept
@@ -99,7 +99,7 @@ class DataDir:
         return self.kept_secret(name) or ""
 
     def kept_secret(self, name: str) -> str | None:
-        """The secret if it was made already; makes nothing. Raises SetupError for a file that holds no good one."""
+        """The secret if it exists; creates nothing. Raises SetupError for a file without a valid one."""
         file = self.path / name
         try:
             with file.open(encoding="ascii") as handle:
@@ -114,13 +114,13 @@ class DataDir:
         return text
 
     def new_login_code(self) -> str:
-        """A fresh one-time code, left for the web process to take."""
+        """Store a new one-time code for the web process."""
         code = secrets.token_urlsafe(LOGIN_CODE_BYTES)
         write_private(self.run / "login-code", code)
         return code
 
     def take_login_code(self) -> str | None:
-        """The code, once."""
+        """Read and delete the code."""
         file = self.run / "login-code"
         try:
             code = file.read_text(encoding="ascii").strip()
@@ -129,10 +129,10 @@ class DataDir:
             return None
         return code
 
-    # --- who runs
+    # --- running processes
 
     def lock(self) -> IO[str]:
-        """The installation's kernel lock; freed when the holder ends, however it ends. Raises SetupError."""
+        """The installation's `flock`; released whenever its holder ends. Raises SetupError."""
         make_file(self.run / "up.lock")
         file = (self.run / "up.lock").open("a+", encoding="ascii")
         try:
@@ -161,7 +161,7 @@ class DataDir:
         return False
 
     def write_runtime(self, **facts: Any) -> None:
-        """Say where the running parts are: pid, url, database_url."""
+        """Record where the running parts are: pid, url, database_url."""
         temporary = self.run / f".runtime-{os.getpid()}"
         write_private(temporary, json.dumps(facts))
         temporary.replace(self.run / "runtime.json")

@@ -1,6 +1,6 @@
-"""`planetwire doctor`: each stage of the path, in the order in which a change passes them, with a change of our own.
+"""`planetwire doctor`: checks each stage in the order in which a change passes them, with a canary.
 
-Seven numbered steps are the path (S88); what stands around it – the installation, the server, the ledger – has none.
+Seven numbered steps are the path (S88); the others – the installation, the server, the ledger – have no number.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ FILE = "sqlite:///"
 
 
 def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
-    """Every step; a step that cannot be looked at fails with the reason."""
+    """Every step; a step that cannot be checked fails with the reason."""
     url, trust = web_url_of(settings), trust_of(settings)
     ask = partial(_http, trust=trust)
     shown = effective(settings).admin_token
     token = shown.get_secret_value() if shown else None
-    with ThreadPoolExecutor() as asking:  # one that hangs takes its time once, not after all the others
+    with ThreadPoolExecutor() as asking:  # in parallel: a check that hangs does not delay the others
         snapshots = asking.submit(
             ask, url, token, "visualization", "Snapshots answer", "/api/v1/layers", "snapshots_down"
         )
@@ -43,11 +43,11 @@ def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
             _installation(settings),
             *_protocol(settings),
             *_room(settings),
-        ]  # without room everything else fails too
+        ]  # first: on a full disk everything else fails too
         if settings.earth and not _terminal_only(settings):
             path = _path(settings, url, token, trust, canary=canary)
             around = [found for found in path if not found["number"]]
-            # Without a database nothing else answers either: it is the cause, so it is told first.
+            # Without a database nothing else answers either: it is the cause, so it comes first.
             steps += [*(found for found in path if found["number"]), *_sorted(snapshots.result(), around)]
         steps += [terminal.result(), *_file(settings), observation_feeds_step(settings.data_dir)] if terminal else []
         steps.append(ready.result())
@@ -55,19 +55,19 @@ def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
 
 
 def _protocol(settings: Settings) -> list[Json]:
-    """None where connections have all their bounds."""
+    """None if all bounds on connections apply."""
     if not settings.plain_http:
         return []
     return [step("protocol", "Connections are served plainly", "", [Finding("plain_http", PLAIN_OFF)])]
 
 
 def _room(settings: Settings) -> list[Json]:
-    """None before there is a data dir."""
+    """None without a data dir."""
     return [disk_step(settings.data_dir)] if settings.data_dir.exists() else []
 
 
 def _file(settings: Settings) -> list[Json]:
-    """None where readings lie in a database."""
+    """None if a database stores readings."""
     path = readings_file(settings)
     return [] if path is None else [examine_file(path)]
 
@@ -125,7 +125,7 @@ def _http(
 
 
 def _reason(error: OSError) -> str:
-    """The system's word for it, without the wrapping of the one who asked."""
+    """The system's own error text, without the wrapping exceptions."""
     cause = error.reason if isinstance(error, urllib.error.URLError) else error
     return cause.strerror if isinstance(cause, OSError) and cause.strerror else str(cause)
 

@@ -1,8 +1,8 @@
-"""PostgreSQL as a direct child of ours: packaged binaries, one owner, gone when its parent is gone.
+"""PostgreSQL as a direct child process: packaged binaries, one owner, ends with its parent.
 
-Why not `pg_ctl` or the package's own helper: a postmaster that outlives a killed parent is an orphan that holds
-the data dir. Here the kernel ends it (`PR_SET_PDEATHSIG`), and a kernel lock (`flock`) says who owns the dir, so
-no pid file is ever trusted.
+Why not `pg_ctl` or the package's own helper: a postmaster that outlives a killed parent is an orphan that locks
+the data dir. Here the kernel ends it (`PR_SET_PDEATHSIG`), and an `flock` decides who owns the dir, so no pid file
+is ever trusted.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def find_binaries(override: Path | None = None) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Whom the server runs as. `uid` None: as we are. `namespace`: uid 0 mapped to `nobody`, files stay root's."""
+    """The user of the server. `uid` None: our own. `namespace`: uid 0 mapped to `nobody`, files stay root's."""
 
     uid: int | None = None
     gid: int | None = None
@@ -105,7 +105,7 @@ def choose_identity(binaries: Path, parent: Path) -> Identity:
 
 
 def _can_reach(path: Path, uid: int, gid: int) -> bool:
-    """Whether the user may pass every folder above `path` and read `path` itself."""
+    """Whether the user may traverse every folder above `path` and read `path` itself."""
     resolved = path.resolve()
     for folder in resolved.parents:
         if not _has(folder, uid, gid, stat.S_IXUSR, stat.S_IXGRP, stat.S_IXOTH):
@@ -128,7 +128,7 @@ def _namespace_works() -> bool:
 
 
 def _becomes(identity: Identity, *, die_with_parent: bool = False) -> Callable[[], None]:
-    """What the child does between fork and exec. Only async-signal-safe work and system calls."""
+    """Runs in the child between fork and exec. Only async-signal-safe work and system calls."""
     libc = ctypes.CDLL(None, use_errno=True)
     uid, gid = identity.uid, identity.gid
     tie = ends_with_parent(signal.SIGINT) if die_with_parent else None
@@ -176,7 +176,7 @@ class EmbeddedPostgres:
 
     @property
     def log_file(self) -> Path:
-        """What the server says."""
+        """The server's log."""
         return self.folder / "postgres.log"
 
     @property
@@ -231,7 +231,7 @@ class EmbeddedPostgres:
         if (self.cluster / "PG_VERSION").exists():
             return
         building = self.folder / "postgres.new"
-        shutil.rmtree(building, ignore_errors=True)  # a first start that was cut short
+        shutil.rmtree(building, ignore_errors=True)  # left by an interrupted first start
         building.mkdir(mode=0o700)
         self._give_away(building)
         args: list[str | Path] = [
@@ -271,7 +271,7 @@ class EmbeddedPostgres:
             )
 
     def _remove_leftovers(self) -> None:
-        """We hold the kernel lock, so no live owner exists: end an orphan of ours, drop a dead server's files."""
+        """We hold the lock, so no live owner exists: end an orphan of ours, delete a dead server's files."""
         pid_file = self.cluster / "postmaster.pid"
         if pid_file.exists():
             first = pid_file.read_text(encoding="ascii").split("\n")[0].strip()
@@ -286,8 +286,8 @@ class EmbeddedPostgres:
             leftover.unlink()
 
     def _prepare_socket_dir(self) -> None:
-        """Where everybody may write, a name may be somebody's link or folder: it is opened as what it is, looked at,
-        and then given away by that handle. Raises SetupError.
+        """In a world-writable folder the name may be another user's link or folder: it is opened without following
+        links, checked, and chowned through that handle. Raises SetupError.
         """
         if self.socket_dir == self.cluster:
             return
@@ -341,7 +341,7 @@ class EmbeddedPostgres:
         return self._process.pid
 
     def _prepare_database(self) -> None:
-        """The role and database of the application, once; in single-statement steps that may be repeated."""
+        """Create the role and database of the application; each step is one statement and may be repeated."""
         marker = self.cluster / "planetwire.ready"
         if marker.exists():
             return
@@ -380,7 +380,7 @@ _SET_UP_ROLE = [
 
 
 def _run_sql(socket_dir: Path, database: str, statements: Sequence[str]) -> list[object]:
-    import asyncio  # the supervisor is synchronous; only this set-up speaks SQL
+    import asyncio  # the supervisor is synchronous; only this set-up runs SQL
 
     from planetwire.database.postgres import connect
 

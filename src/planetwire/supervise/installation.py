@@ -36,7 +36,7 @@ PROBE_TIMEOUT_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where the web process listens."""
+    """The address on which the web process listens."""
 
     host: str
     port: int

@@ -25,7 +25,7 @@ def secrets_of(settings: Settings) -> Secrets:
 
 
 def _check_different(settings: Settings, secrets: Secrets) -> None:
-    """Raises SetupError for two roles of one token: who was given the lesser one would have the greater."""
+    """Raises SetupError if two roles share a token: the holder of the lesser role would have the greater."""
     tokens = {
         "ADMIN_TOKEN": secrets.admin_token,
         "OPERATOR_TOKEN": plain(settings.operator_token),

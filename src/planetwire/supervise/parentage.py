@@ -1,4 +1,4 @@
-"""The kernel ends a child when its parent is gone, however the parent went."""
+"""Lets the kernel end a child whenever its parent ends."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ORPHANED = 96  # exit status of a child whose parent died between fork and exec
 
 
 def ends_with_parent(number: int) -> Callable[[], None]:
-    """What a child does between fork and exec: a process group of its own, and signal `number` at the parent's death.
+    """Runs in the child between fork and exec: its own process group, and signal `number` at the parent's death.
 
     The signal is tied to the thread that forks: call from the main thread. Linux only.
     """

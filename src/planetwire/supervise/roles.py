@@ -1,4 +1,4 @@
-"""One role as a process: what it needs from the data dir, its loops, and a clean end on SIGTERM.
+"""One role as a process: its settings from the data dir, its loops, and a clean shutdown on SIGTERM.
 
 The web process is in `web_role.py`: its framework is half of what it loads, and no other process needs it.
 """
@@ -33,7 +33,7 @@ from planetwire.wiring.work import Loop
 log = get_logger()
 
 ASKED_AGAIN_S = 1.0
-END_S = 10.0  # a process that was told to end is gone by then, also when its database went away first
+END_S = 10.0  # a process ends within this time after SIGTERM, also if its database ended first
 
 
 def database_of(settings: Settings) -> str:
@@ -57,7 +57,7 @@ def web_url_of(settings: Settings) -> str:
 
 
 def trust_of(settings: Settings) -> SSLContext | None:
-    """How the web process there is known again; None where it speaks plain HTTP. Raises SetupError."""
+    """Verifies the TLS certificate of that web process; None for plain HTTP. Raises SetupError."""
     data = DataDir(settings.data_dir)
     running = data.runtime() if data.is_running() else None
     if running is None:
@@ -107,7 +107,7 @@ def run_relay(settings: Settings) -> None:
 
 
 def end_in_any_case() -> None:
-    """Leases, leadership and acknowledged rows are safe without a soft end; only waiting is bounded here."""
+    """Bound the shutdown: leases, leadership and acknowledged rows are safe even if the process is killed."""
     last_resort = threading.Timer(END_S, os._exit, (1,))
     last_resort.daemon = True
     last_resort.start()
@@ -118,9 +118,9 @@ async def _loops(opening: wiring.Opening) -> None:
     loop = asyncio.get_running_loop()
     first_at: list[float] = []
 
-    def told() -> None:
-        """Whoever asks again does not want to wait; the rescue does the rest. A terminal's Ctrl-C and the supervisor
-        that passes it on ask once.
+    def on_signal() -> None:
+        """A repeated signal ends the process at once; the rescue takes back its jobs. A Ctrl-C that arrives from both
+        the terminal and the supervisor counts as one.
         """
         first_at.append(loop.time())
         if first_at[-1] - first_at[0] > ASKED_AGAIN_S:
@@ -128,7 +128,7 @@ async def _loops(opening: wiring.Opening) -> None:
         stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, told)
+        loop.add_signal_handler(number, on_signal)
     async with opening as parts, running_loops(parts.loops) as failed:
         failed.add_done_callback(lambda _: stop.set())
         settle()

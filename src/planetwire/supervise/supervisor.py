@@ -1,4 +1,4 @@
-"""`up`: PostgreSQL and one child a role, restarted when they fail, ended in order, gone when we are gone."""
+"""`up`: PostgreSQL and one child a role, restarted when they fail, stopped in order, ended with this process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESTART_MIN_S = 0.5
 RESTART_MAX_S = 30.0
 HEALTHY_S = 60.0  # a child that lived this long starts again without delay
 TICK_S = 0.5
-SEND_BUFFER_BYTES = 256 * 1024  # what the kernel may hold for one slow reader; inherited by accepted sockets
+SEND_BUFFER_BYTES = 256 * 1024  # kernel buffer for one slow reader; inherited by accepted sockets
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
@@ -60,7 +60,7 @@ class Child:
     due: float = field(default=0.0, init=False)
 
     def start(self) -> None:
-        """Start; the kernel ends it when we end."""
+        """Start it; the kernel ends it when this process ends."""
         self.process = subprocess.Popen(
             [sys.executable, "-m", self.module, *self.arguments],
             stdin=subprocess.DEVNULL,
@@ -72,11 +72,11 @@ class Child:
         log.info("supervise.child.started", child=self.name, pid=self.process.pid)
 
     def running(self) -> bool:
-        """Whether it lives."""
+        """Whether it is running."""
         return self.process is not None and self.process.poll() is None
 
     def look_after(self) -> None:
-        """Start it again if it ended, with a growing delay while it keeps failing."""
+        """Restart it if it ended, with a growing delay while it keeps failing."""
         if self.process is not None and self.process.poll() is not None:
             lived_s = time.monotonic() - self.started
             self.delay_s = RESTART_MIN_S if lived_s > HEALTHY_S else min(self.delay_s * 2, RESTART_MAX_S)
@@ -104,14 +104,14 @@ class Child:
             self.process.wait()
 
     def send(self, number: int) -> None:
-        """Send a signal if it lives."""
+        """Send a signal if it is running."""
         if self.process is not None and self.process.poll() is None:
             with suppress(ProcessLookupError):
                 self.process.send_signal(number)
 
 
 class Supervisor:
-    """Looks after the children until told to stop. Must live in the main thread: the kernel's parent-death
+    """Supervises the children until stopped. Must run in the main thread: the kernel's parent-death
     signal is tied to the thread that started a child.
     """
 
@@ -123,7 +123,7 @@ class Supervisor:
         self._old_handlers: dict[int, object] = {}
 
     def watch_signals(self) -> None:
-        """SIGINT and SIGTERM ask for a stop, a second one for a stop at once. Call before anything slow."""
+        """SIGINT and SIGTERM request a stop, a second one an immediate stop. Call before anything slow."""
         os.set_blocking(self._wake_write, False)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._note)
@@ -139,7 +139,7 @@ class Supervisor:
 
     @property
     def stopping(self) -> bool:
-        """Whether a stop was asked for."""
+        """Whether a stop was requested."""
         return self._signals > 0
 
     def start(self, child: Child) -> None:
@@ -148,12 +148,12 @@ class Supervisor:
         child.start()
 
     def run(self) -> None:
-        """Until a stop is asked for: restart what ended."""
+        """Restart ended children until a stop is requested."""
         while not self.stopping:
             self.turn()
 
     def turn(self, wait_s: float = TICK_S) -> None:
-        """One look at everything, then wait for a signal or `wait_s`."""
+        """Check all children once, then wait for a signal or `wait_s`."""
         if self._postgres is not None and self._postgres.poll() is not None and not self.stopping:
             log.error("supervise.postgres.ended", status=self._postgres.poll())
             self._restart_postgres()
@@ -166,7 +166,7 @@ class Supervisor:
             os.read(self._wake_read, 4096)
 
     def _restart_postgres(self) -> None:
-        """Until it is up: after a kill its orphaned backends need a moment to let go of the shared memory."""
+        """Until it is up: after a kill its orphaned backends need a moment to release the shared memory."""
         assert self._postgres is not None
         self._postgres.stop()
         while not self.stopping:

@@ -1,4 +1,4 @@
-"""The web process: it serves until SIGTERM, and ends its streams before it ends."""
+"""The web process: serves until SIGTERM, then ends its streams before it exits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from planetwire.wiring.secrets import Secrets
 
 log = get_logger()
 
-LOOK_S = 0.1
+POLL_S = 0.1
 
 
 def run_web(settings: Settings, fd: int | None) -> None:
@@ -47,49 +47,49 @@ async def _serve(
     context: SSLContext | None,
 ) -> None:
     async with serving.open_web(settings, dsn, secrets, login_code=code) as web:
-        told = asyncio.Event()
-        server = _server(web, context, told) if web.protocol else _plain_server(settings, web, context, told)
+        stop = asyncio.Event()
+        server = _server(web, context, stop) if web.protocol else _plain_server(settings, web, context, stop)
         settle()
         async with running_loops(web.loops):
             log.info("web.server.started", url=url_of(settings, sock.getsockname()[1]))
-            await _serve_until(told, server, sock, web)
+            await _serve_until(stop, server, sock, web)
 
 
-def _server(web: serving.Web, context: SSLContext | None, told: asyncio.Event) -> uvicorn.Server:
+def _server(web: serving.Web, context: SSLContext | None, stop: asyncio.Event) -> uvicorn.Server:
     from planetwire.web.http.uvicorn_seam import Server  # which a plain server does without
 
-    return Server(server_config(web.app, web.protocol, context), told.set)
+    return Server(server_config(web.app, web.protocol, context), stop.set)
 
 
 def _plain_server(
-    settings: Settings, web: serving.Web, context: SSLContext | None, told: asyncio.Event
+    settings: Settings, web: serving.Web, context: SSLContext | None, stop: asyncio.Event
 ) -> uvicorn.Server:
-    """One that is not ours to tell anything: that a signal came is seen by looking, and when it is raised again after
-    serving, nothing is left to end.
+    """Uvicorn's own server has no callback for signals, so its exit flag is polled. When it raises the signal again
+    after serving, nothing is left to end.
     """
     server = uvicorn.Server(plain_config(web.app, settings.requests, context))
 
     def end(*_: object) -> None:
         server.should_exit = True
-        told.set()
+        stop.set()
 
-    async def look() -> None:
-        while not server.should_exit:  # noqa: ASYNC110  # uvicorn tells nobody
-            await asyncio.sleep(LOOK_S)
-        told.set()
+    async def poll_exit() -> None:
+        while not server.should_exit:  # noqa: ASYNC110  # uvicorn has no event for it
+            await asyncio.sleep(POLL_S)
+        stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
-    web.loops["told"] = look
+    web.loops["told"] = poll_exit
     log.warning("web.server.plain", off=PLAIN_OFF)
     return server
 
 
-async def _serve_until(told: asyncio.Event, server: uvicorn.Server, sock: socket.socket, web: serving.Web) -> None:
-    """Live streams are ended first: uvicorn would wait for them, and their clients should hear when to return."""
+async def _serve_until(stop: asyncio.Event, server: uvicorn.Server, sock: socket.socket, web: serving.Web) -> None:
+    """End live streams first: uvicorn would wait for them, and their clients need to know when to reconnect."""
     served = asyncio.ensure_future(server.serve(sockets=[sock]))
-    served.add_done_callback(lambda _: told.set())
-    await told.wait()
+    served.add_done_callback(lambda _: stop.set())
+    await stop.wait()
     end_in_any_case()
     await web.drain()
     await served

@@ -1,1 +1,1 @@
-"""The commands of an operator: what they do, and their words and options."""
+"""The operator's commands: their options and implementations."""

@@ -44,9 +44,9 @@ def listing(settings: Settings, asked: AuditQuery, limit: int, *, as_json: bool)
 
 
 def note(settings: Settings, what: str, **details: Any) -> None:
-    """Keep what the person at this shell does: in the ledger's database, or in the data dir while none answers.
+    """Record an act of the person at this shell: in the ledger's database, or in the data dir while it is unreachable.
 
-    Raises BackendError when neither takes it; then it must not be done.
+    Raises BackendError if neither works; then the act must not be done.
     """
     act = Act(local_actor(), what, details=details)
 

@@ -1,4 +1,4 @@
-"""What every command shares: settings, logging, and the way an error ends it: a line that says what, and what to do."""
+"""Shared by all commands: settings, logging, and errors printed as one line each for problem and remedy."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ log = get_logger()
 
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable output.")]
 
-# Of those that run on and write a log, which is where a traceback belongs.
+# Long-running commands that write a log, where tracebacks belong.
 LASTING = frozenset({"up", "demo", "web", "work", "relay", "collect"})
 
 
 @contextmanager
 def opened(role: str, **overrides: Any) -> Iterator[Settings]:
-    """Settings and logging for one command; an error becomes one line, what to do about it another, and exit 1."""
+    """Settings and logging for one command; an error becomes one line, its remedy another, and exit 1."""
     settings: Settings | None = None
     try:
         settings, ignored = load_settings(**overrides)
@@ -44,7 +44,7 @@ def opened(role: str, **overrides: Any) -> Iterator[Settings]:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """What a command says. Much of it comes from feeds: no terminal may obey it, and half a character is no crash."""
+    """Print a command's output. Text of feeds must not control the terminal, and a lone surrogate must not crash."""
     typer.echo(printable_lines(text), err=err)
 
 
@@ -56,7 +56,7 @@ def _end(error: Exception, message: str, advice: str | None) -> NoReturn:
 
 
 def _advice(settings: Settings) -> str:
-    """Of a database that does not answer."""
+    """The remedy for a database that does not answer."""
     if settings.database_url is None:
         return f"`planetwire doctor` says what is broken; the server's own log is {settings.data_dir / 'postgres.log'}"
     return (

@@ -1,4 +1,4 @@
-"""`planetwire jobs retry`: work that ended, asked for once more, by id or all that is dead."""
+"""`planetwire jobs retry`: submits ended jobs again, by id or all dead ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEAD_PAGE = 500
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What became of trying one job again."""
+    """The result of retrying one job."""
 
     job_id: int
     job: Job | None = None
@@ -63,7 +63,7 @@ async def _clears(ledger: Ledger, task_ids: Iterable[int]) -> list[tuple[str, Ma
 
 
 def retry(settings: Settings, task_ids: Sequence[int], *, yes: bool, as_json: bool) -> tuple[str, bool]:
-    """Each of the jobs once more; False if one of them could not be. Asks before a clear."""
+    """Retry each of the jobs; False if one could not be retried. Asks before a clear."""
     if not yes:
         confirm_clears(run(settings, lambda ledger: _clears(ledger, task_ids)), yes=yes)
 
@@ -76,7 +76,7 @@ def retry(settings: Settings, task_ids: Sequence[int], *, yes: bool, as_json: bo
 
 
 def redrive(settings: Settings, *, source: str | None, as_json: bool) -> str:
-    """Every dead job but clears once more, up to a bound."""
+    """Retry every dead job except clears, up to a bound."""
     named = canonical(source) if source else None
 
     async def work(ledger: Ledger) -> tuple[list[Again], list[int], bool]:
@@ -90,8 +90,8 @@ def redrive(settings: Settings, *, source: str | None, as_json: bool) -> str:
 
 
 async def _dead_jobs(ledger: Ledger, source: str | None) -> tuple[list[Job], list[int], bool]:
-    """All of them before the first is tried again: what dies again meanwhile is for another day. Apart from them the
-    ids of clears: no clear is repeated by the way.
+    """All dead jobs, read before the first retry, so that one that fails again is not retried twice. Separately the ids
+    of clears, which are never repeated in bulk.
     """
     jobs: list[Job] = []
     clears: list[int] = []
@@ -106,7 +106,7 @@ async def _dead_jobs(ledger: Ledger, source: str | None) -> tuple[list[Job], lis
 
 
 def _by_work(jobs: Sequence[Job]) -> list[list[Job]]:
-    """Those that would be one queued job stand together."""
+    """Grouped by the queued job that they would share."""
     alike: dict[object, list[Job]] = {}
     for job in jobs:
         alike.setdefault((job.task_type, job.source, repr(job.payload.get("layer"))), []).append(job)

@@ -50,7 +50,7 @@ def as_text(value: object) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-# --- looking ------------------------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------------------
 
 
 def ls(settings: Settings, *, status: str | None, dead: bool, source: str | None, limit: int, as_json: bool) -> str:
@@ -85,7 +85,7 @@ def _none(source: str | None, status: str | None) -> str:
 
 
 def dead(settings: Settings, *, source: str | None, limit: int, as_json: bool) -> str:
-    """Failed jobs that nobody has tried again, newest first."""
+    """Failed jobs that were not retried, newest first."""
     named = canonical(source) if source else None
 
     async def work(ledger: Ledger) -> str:
@@ -122,7 +122,7 @@ def show(settings: Settings, task_id: int, *, with_log: bool, as_json: bool) -> 
     return run(settings, work)
 
 
-# --- asking -------------------------------------------------------------------------------------------
+# --- changing -----------------------------------------------------------------------------------------
 
 
 def submit(
@@ -162,12 +162,12 @@ def submit(
 
 
 async def to_be_cleared(ledger: Ledger, sources: Iterable[str]) -> list[tuple[str, Mapping[str, int]]]:
-    """What clearing each of the sources would delete."""
+    """The number of rows that clearing each of the sources would delete."""
     return [(source, await ledger.rows_of(source)) for source in dict.fromkeys(sources)]
 
 
 def cancel(settings: Settings, task_id: int, *, as_json: bool) -> str:
-    """Ask a job to stop; what is kept, and what happens next."""
+    """Cancel a job; returns what is kept and what happens next."""
 
     async def work(ledger: Ledger) -> Job:
         return await ledger.desk.cancel(local_actor(), task_id)
@@ -194,7 +194,7 @@ def cancel(settings: Settings, task_id: int, *, as_json: bool) -> str:
 
 
 def pause(settings: Settings, source: str, paused: bool, *, as_json: bool) -> str:
-    """Hold a source's write jobs, or let them go on."""
+    """Pause or resume a source's write jobs."""
     if not source.strip():
         raise BadParameter("name a source; `planetwire sources` lists them")
     name, warning = ledger_source(source)

@@ -1,4 +1,4 @@
-"""The commands `planetwire jobs …`: their words and options; what they do is in the `jobs_*` files beside."""
+"""The commands `planetwire jobs …`: help texts and options; the implementations are in the other `jobs_*` files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `jobs watch` shows: bars on a terminal, a line a change elsewhere, or a JSON record a change."""
+"""The output of `jobs watch`: progress bars on a terminal, else one line or one JSON record a change."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from planetwire.text.printable import printable
 from planetwire.web.earth.job_record import job_record
 
 PACE_S = 10.0  # the rate is that of the last so many seconds
-LINE_EVERY_S = 5.0  # of a job that only makes progress
+LINE_EVERY_S = 5.0  # for a job whose progress alone changes
 BAR = 24
 WAITING_SHOWN = 5
 RUNNING = (JobStatus.RUNNING, JobStatus.CANCELLING)
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What one look found: jobs in the order of ids, all counts, the ledger's clock, and how sources stand."""
+class Snapshot:
+    """The result of one poll: jobs by id, all counts, the ledger's clock, and the state of the sources."""
 
     jobs: Sequence[Job]
     counts: Mapping[str, int]
@@ -42,14 +42,14 @@ class Look:
 
 
 class Pace:
-    """How fast jobs work, from what was seen of them."""
+    """The rates of jobs, computed from their progress at earlier polls."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._seen: dict[tuple[int, int], deque[tuple[float, int]]] = {}  # by job and attempt
 
     def note(self, jobs: Sequence[Job]) -> None:
-        """Remember how far each is; forget who runs no more."""
+        """Record the progress of running jobs; drop those that no longer run."""
         at = self._clock()
         running = {(job.id, job.attempts): job for job in jobs if job.status in RUNNING}
         self._seen = {key: seen for key, seen in self._seen.items() if key in running}
@@ -67,7 +67,7 @@ class Pace:
         return (seen[-1][1] - seen[0][1]) / (seen[-1][0] - seen[0][0])
 
     def words(self, job: Job) -> str:
-        """Records, rate, time left; of a job that is being stopped for how long."""
+        """Records, rate, time left."""
         parts = [text.records(job)] if job.records_processed or job.records_total else []
         rate = self.rate(job)
         if rate > 0:
@@ -78,7 +78,7 @@ class Pace:
 
 
 class Screen(Protocol):
-    """Where a watch shows what it sees."""
+    """The output of a watch."""
 
     def __enter__(self) -> Self:
         """Ready to show."""
@@ -88,7 +88,7 @@ class Screen(Protocol):
     ) -> None:
         """Leave the terminal as it was."""
 
-    def show(self, look: Look) -> None:
+    def show(self, snapshot: Snapshot) -> None:
         """Jobs that have not ended."""
 
     def ended(self, job: Job) -> None:
@@ -104,7 +104,7 @@ class Plain:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._pace = Pace(clock)
-        self._told: dict[int, tuple[object, float]] = {}
+        self._printed: dict[int, tuple[object, float]] = {}
 
     def __enter__(self) -> Self:
         return self
@@ -112,25 +112,25 @@ class Plain:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing to put back."""
+        """Nothing to restore."""
 
-    def show(self, look: Look) -> None:
+    def show(self, snapshot: Snapshot) -> None:
         """A line for each job whose state changed, or that made progress for a while."""
-        self._pace.note(look.jobs)
-        told = {job.id: self._told.get(job.id) for job in look.jobs}
-        self._told = {}
-        for job in look.jobs:
-            before, at = told[job.id] or (None, 0.0)
-            reason, words = self._state(job, look)
+        self._pace.note(snapshot.jobs)
+        printed = {job.id: self._printed.get(job.id) for job in snapshot.jobs}
+        self._printed = {}
+        for job in snapshot.jobs:
+            before, at = printed[job.id] or (None, 0.0)
+            reason, words = self._state(job, snapshot)
             moved = job.status in RUNNING and self._clock() - at >= LINE_EVERY_S
             if reason != before or moved:
                 self.line(job, words)
                 at = self._clock()
-            self._told[job.id] = (reason, at)
+            self._printed[job.id] = (reason, at)
 
-    def _state(self, job: Job, look: Look) -> tuple[object, str]:
+    def _state(self, job: Job, snapshot: Snapshot) -> tuple[object, str]:
         if job.status is JobStatus.QUEUED:
-            reason, words = text.waits_for(job, look.now, look.standing)
+            reason, words = text.waits_for(job, snapshot.now, snapshot.standing)
             return ("queued", reason, job.attempts), f"queued: {words}"
         return (text.state(job), job.attempts), ": ".join(filter(None, (text.state(job), self._pace.words(job))))
 
@@ -176,27 +176,27 @@ class Bars:
     ) -> None:
         self._live.stop()
 
-    def show(self, look: Look) -> None:
+    def show(self, snapshot: Snapshot) -> None:
         """Running jobs, then some of those that wait, then the counts; no more than the terminal has lines for."""
-        self._pace.note(look.jobs)
-        running = [job for job in look.jobs if job.status in RUNNING]
-        waiting = [job for job in look.jobs if job.status is JobStatus.QUEUED]
+        self._pace.note(snapshot.jobs)
+        running = [job for job in snapshot.jobs if job.status in RUNNING]
+        waiting = [job for job in snapshot.jobs if job.status is JobStatus.QUEUED]
         room = max(self._console.height - WAITING_SHOWN - 4, 1)
         grid = Table.grid(padding=(0, 2))
         for _ in range(5):
             grid.add_column(no_wrap=True, overflow="ellipsis")
         for job in running[:room]:
-            grid.add_row(*self._head(job, look), self._bar(job), Text(self._pace.words(job)))
+            grid.add_row(*self._head(job, snapshot), self._bar(job), Text(self._pace.words(job)))
         for job in waiting[:WAITING_SHOWN]:
-            grid.add_row(*self._head(job, look), "", Text(text.waits_for(job, look.now, look.standing)[1]))
+            grid.add_row(*self._head(job, snapshot), "", Text(text.waits_for(job, snapshot.now, snapshot.standing)[1]))
         hidden = len(running[room:]) + len(waiting[WAITING_SHOWN:])
         more = [Text(f"… and {hidden} more", style="dim")] if hidden else []
-        self._live.update(Group(grid, *more, Text(text.counted(look.counts), style="dim")), refresh=True)
+        self._live.update(Group(grid, *more, Text(text.counted(snapshot.counts), style="dim")), refresh=True)
 
-    def _head(self, job: Job, look: Look) -> tuple[Text, Text, Text]:
+    def _head(self, job: Job, snapshot: Snapshot) -> tuple[Text, Text, Text]:
         shown = text.state(job)
         if job.status is JobStatus.CANCELLING:
-            shown = f"cancelling {text.since(job.cancel_requested_at, look.now)}"
+            shown = f"cancelling {text.since(job.cancel_requested_at, snapshot.now)}"
         return Text(f"job {job.id}"), Text(f"{job.task_type} {text.clean(job.source) or '–'}"), Text(shown)
 
     def _bar(self, job: Job) -> ProgressBar:

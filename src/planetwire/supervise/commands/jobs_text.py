@@ -1,6 +1,6 @@
-"""Jobs as text for a shell. Pure: what there is to say, and `now` is the ledger's clock.
+"""Jobs as text for a shell. Pure; `now` is the ledger's clock.
 
-Errors and samples come from outside feeds, so nothing of them may reach a terminal as a control character.
+Errors and samples come from outside feeds, so their control characters must not reach the terminal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 NARROWEST, USUAL = 80, 140
 FREE = Standing()
 COUNTED_MAX = 10_000
-WIDEST = {"sample": 48, "source": 28, "code": 28}  # one long name must not take the last column's place
+WIDEST = {"sample": 48, "source": 28, "code": 28}  # so that a long name leaves room for the last column
 
 
 def span(seconds: float) -> str:
@@ -54,13 +54,13 @@ def records(job: Job) -> str:
 
 
 def kept(job: Job) -> str:
-    """What is committed, in words."""
+    """How much is committed, as text."""
     batches = f"{job.batches} batch{'' if job.batches == 1 else 'es'}"
     return f"{batches} with {job.records_processed:,} record{'' if job.records_processed == 1 else 's'}"
 
 
 def waits_for(job: Job, now: datetime, standing: Mapping[str, Standing]) -> tuple[str, str]:
-    """Why a queued job does not run: a word that changes only with the reason, and the words for people."""
+    """Why a queued job does not run: a key that changes only with the reason, and the text for people."""
     if job.scheduled_at is not None and job.scheduled_at > now:
         away = f"in {span((job.scheduled_at - now).total_seconds())}"
         if job.attempts:
@@ -70,7 +70,7 @@ def waits_for(job: Job, now: datetime, standing: Mapping[str, Standing]) -> tupl
         stands = standing.get(job.source, FREE)
         if stands.paused_at is not None:
             return "paused", f"its source has been paused for {since(stands.paused_at, now)}"
-        if stands.running_id not in (None, job.id):  # its own: it was claimed between the two looks
+        if stands.running_id not in (None, job.id):  # its own id: it was claimed between the two queries
             return f"behind {stands.running_id}", f"behind job {stands.running_id}, which runs"
         if stands.head_id is not None and stands.head_id != job.id:
             return f"behind {stands.head_id}", f"behind job {stands.head_id}"
@@ -78,7 +78,7 @@ def waits_for(job: Job, now: datetime, standing: Mapping[str, Standing]) -> tupl
 
 
 def note(job: Job, now: datetime, standing: Mapping[str, Standing]) -> str:
-    """The last column: what an operator wants to know of a job in this state."""
+    """The last column: the details that matter for a job in this state."""
     if job.status is JobStatus.QUEUED:
         return waits_for(job, now, standing)[1]
     words = [fault(job) or clean(job.message)]
@@ -90,12 +90,12 @@ def note(job: Job, now: datetime, standing: Mapping[str, Standing]) -> str:
 
 
 def state(job: Job) -> str:
-    """The status, of a running job with its phase."""
+    """The status; of a running job also its phase."""
     return f"{job.status} {job.phase}" if job.status is JobStatus.RUNNING and job.phase else job.status.value
 
 
 def when(job: Job, now: datetime) -> str:
-    """How long it waits, runs, has been asked to stop, or is over."""
+    """How long it has been waiting, running, being cancelled, or finished."""
     if job.status.is_final:
         return f"{since(job.finished_at, now)} ago"
     word, at = {
@@ -141,7 +141,7 @@ def dead_listing(jobs: Sequence[Job], now: datetime) -> str:
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Columns as wide as the terminal lets them be."""
+    """Columns as wide as the terminal permits."""
     out_table = Table(box=None, pad_edge=False)
     for column in columns:
         wide = column in ("note", "error", "sample", "details")
@@ -161,12 +161,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """How much there is of each kind; the ledger counts so far and no further."""
+    """The number of jobs of each kind; the ledger counts up to a bound."""
     return ", ".join(f"{count:,}{'+' if count >= COUNTED_MAX else ''} {kind}" for kind, count in counts.items())
 
 
 def ending(job: Job) -> str:
-    """How a job ended, in one line."""
+    """The result of a job, in one line."""
     took = span((job.finished_at - job.started_at).total_seconds()) if job.finished_at and job.started_at else ""
     if job.status is JobStatus.COMPLETED:
         words = [f"completed{f' in {took}' if took else ''}: {job.records_processed:,} records"]
@@ -200,7 +200,7 @@ def log_lines(lines: Sequence[JobLine]) -> list[str]:
 
 
 def card(job: Job, now: datetime, standing: Mapping[str, Standing]) -> str:
-    """One job in full, and what can be done about it."""
+    """One job in full, and the commands that apply to it."""
     facts = {
         "waits": waits_for(job, now, standing)[1] if job.status is JobStatus.QUEUED else "",
         "error": fault(job),

@@ -1,4 +1,4 @@
-"""`planetwire jobs watch`: looks at the ledger a few times a second and says what changed. It only ever reads."""
+"""`planetwire jobs watch`: polls the ledger a few times a second and prints changes. Read-only."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from planetwire.model import Job, JobStatus
 from planetwire.settings import Settings
 from planetwire.supervise.commands.command import say
 from planetwire.supervise.commands.jobs_cli import run
-from planetwire.supervise.commands.jobs_screen import RUNNING, Bars, Look, Plain, Records, Screen
+from planetwire.supervise.commands.jobs_screen import RUNNING, Bars, Plain, Records, Screen, Snapshot
 from planetwire.supervise.commands.jobs_text import counted
 from planetwire.wiring.commands import Ledger, canonical
 
-BUSY_S = 0.25  # between two looks while a job runs …
+BUSY_S = 0.25  # between two polls while a job runs …
 IDLE_S = 1.0  # … and while none does
 GIVE_UP_S = 60.0  # without an answer of the database
 SOURCE_JOBS = 50
@@ -29,21 +29,21 @@ INTERRUPTED, TERMINATED = 130, 143
 
 
 class Watch:
-    """Which jobs are looked at: the named ones, those of a source, or whatever runs."""
+    """Which jobs are watched: the named ones, those of a source, or all running ones."""
 
     def __init__(self, board: PostgresJobBoard, task_ids: Sequence[int] = (), source: str | None = None) -> None:
         self._board = board
         self._ids = tuple(dict.fromkeys(task_ids))
         self._source = source
-        self._started: set[int] = set()  # seen running, and not seen to end
+        self._started: set[int] = set()  # seen running, end not seen yet
         self._over: dict[int, Job] = {}  # named ones that ended: a final row never changes
 
-    async def look(self) -> Look:
+    async def poll(self) -> Snapshot:
         """Raises NotFound for a named job that is not there."""
         jobs = {job.id: job for job in await self._found()}
         for task_id in self._started - jobs.keys():
             try:
-                jobs[task_id] = await self._board.get(task_id)  # it ended, and is not among the latest any more
+                jobs[task_id] = await self._board.get(task_id)  # it ended, and is no longer among the latest
             except NotFound:
                 continue
         self._started = {job.id for job in jobs.values() if job.id in self._started and not job.status.is_final}
@@ -51,7 +51,7 @@ class Watch:
         shown = [job for _, job in sorted(jobs.items()) if self._wanted(job)]
         waiting = [job.source for job in shown if job.status is JobStatus.QUEUED]
         now, standing = await self._board.standing(waiting)
-        return Look(shown, await self._board.counts(), now, standing)
+        return Snapshot(shown, await self._board.counts(), now, standing)
 
     def _wanted(self, job: Job) -> bool:
         named = bool(self._ids) or self._source is not None
@@ -79,14 +79,14 @@ class Watch:
         return [self._over.get(task_id) or active[task_id] for task_id in self._ids]
 
     def outcome(self) -> int | None:
-        """None while a named job goes on, or none is named; else 0 if all completed, 1 if not."""
+        """None while a named job is active, or if none is named; else 0 if all completed, 1 if not."""
         if not self._ids or len(self._over) < len(self._ids):
             return None
         return 0 if all(job.status is JobStatus.COMPLETED for job in self._over.values()) else 1
 
     @property
-    def tells_old(self) -> bool:
-        """Whether jobs that had ended before the first look are told too."""
+    def shows_ended(self) -> bool:
+        """Whether jobs that had ended before the first poll are shown too."""
         return bool(self._ids)
 
 
@@ -94,13 +94,13 @@ async def follow(
     watch: Watch, screen: Screen, *, once: bool = False, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> int:
     """Until the named jobs have ended; the exit status. Raises NotFound, and BackendError without a database."""
-    told: set[int] | None = set() if watch.tells_old else None
+    shown_ended: set[int] | None = set() if watch.shows_ended else None
     lost_at: float | None = None
     first = True
     with screen:
         while True:
             try:
-                look = await watch.look()
+                snapshot = await watch.poll()
             except BackendError as error:
                 lost_at = _lost(error, lost_at, screen, first=first)
                 await sleep(IDLE_S)
@@ -109,17 +109,17 @@ async def follow(
                 screen.say("the database answers again")
                 lost_at = None
             first = False
-            told = _tell(look, told, screen)
+            shown_ended = _show_changes(snapshot, shown_ended, screen)
             outcome = watch.outcome()
             if once:
-                screen.say(counted(look.counts))
+                screen.say(counted(snapshot.counts))
             if outcome is not None or once:
                 return outcome or 0
-            await sleep(BUSY_S if any(job.status in RUNNING for job in look.jobs) else IDLE_S)
+            await sleep(BUSY_S if any(job.status in RUNNING for job in snapshot.jobs) else IDLE_S)
 
 
 def _lost(error: BackendError, lost_at: float | None, screen: Screen, *, first: bool) -> float:
-    """Since when the database does not answer. Raises the error at the first look, and when it lasts too long."""
+    """Since when the database does not answer. Raises the error at the first poll, and when it lasts too long."""
     now = time.monotonic()
     if first or (lost_at is not None and now - lost_at >= GIVE_UP_S):
         raise error
@@ -128,14 +128,14 @@ def _lost(error: BackendError, lost_at: float | None, screen: Screen, *, first: 
     return now if lost_at is None else lost_at
 
 
-def _tell(look: Look, told: set[int] | None, screen: Screen) -> set[int]:
-    """Each end once; `told` None: what had ended before is no news."""
-    over = [job for job in look.jobs if job.status.is_final]
-    for job in over if told is not None else ():
-        if told is not None and job.id not in told:
+def _show_changes(snapshot: Snapshot, shown_ended: set[int] | None, screen: Screen) -> set[int]:
+    """Show each ended job once; `shown_ended` None: skip jobs that had ended before the first poll."""
+    over = [job for job in snapshot.jobs if job.status.is_final]
+    for job in over if shown_ended is not None else ():
+        if shown_ended is not None and job.id not in shown_ended:
             screen.ended(job)
-    going_on = [job for job in look.jobs if not job.status.is_final]
-    screen.show(Look(going_on, look.counts, look.now, look.standing))
+    going_on = [job for job in snapshot.jobs if not job.status.is_final]
+    screen.show(Snapshot(going_on, snapshot.counts, snapshot.now, snapshot.standing))
     return {job.id for job in over}
 
 
@@ -157,7 +157,7 @@ def watch(settings: Settings, task_ids: Sequence[int], *, source: str | None, on
         aim = Watch(ledger.board, task_ids, canonical(source) if source else None)
         return await follow(aim, _screen(once=once, as_json=as_json), once=once)
 
-    logging.getLogger("asyncpg").setLevel(logging.CRITICAL + 1)  # a lost server is told in a line, not by tracebacks
+    logging.getLogger("asyncpg").setLevel(logging.CRITICAL + 1)  # a lost server is reported in one line, no tracebacks
     try:
         return run(settings, work)
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""`planetwire migrate --plan`: what would be applied, what it locks and how large that is. Nothing is written."""
+"""`planetwire migrate --plan`: pending migrations, the tables they lock and their sizes. Read-only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LAST_WORD = {
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One migration, and the tables that are there and that it touches."""
+    """One migration, and the existing tables that it touches."""
 
     name: str
     engine: Engine
@@ -60,7 +60,7 @@ async def _of_server(dsn: str) -> list[Planned]:
 
 
 def _of_file(path: Path) -> list[Planned]:
-    """SQLite has one lock, the file's: for as long as one migration takes, readings wait."""
+    """SQLite has one write lock for the file: readings wait for the whole migration."""
     size = path.stat().st_size if path.exists() else 0
     due = due_sqlite(path)
     return [
@@ -86,12 +86,12 @@ def _file(path: Path, effects: Effects, size: int) -> Json:
 def _planned(engine: Engine, due: Sequence[Migration], sizes: Mapping[str, tuple[int, int]]) -> list[Planned]:
     scripts = [one.sql for one in migrations(engine)]
     indexes, checks = indexes_of(scripts), checks_of(scripts)
-    told = []
+    planned = []
     for one in due:
         effects = effects_of(one.sql, indexes, checks)
         tables = [_table(name, effects, *sizes[name]) for name in sorted(effects.locks) if name in sizes]
-        told.append(Planned(one.name, engine, effects.kind, effects.contracts, tables))
-    return told
+        planned.append(Planned(one.name, engine, effects.kind, effects.contracts, tables))
+    return planned
 
 
 def _table(name: str, effects: Effects, rows: int, size: int) -> Json:

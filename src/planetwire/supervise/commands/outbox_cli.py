@@ -37,7 +37,7 @@ def peek(settings: Settings, which: str, limit: int, *, as_json: bool) -> str:
 
 
 def retry(settings: Settings, ids: Sequence[int] | None, *, as_json: bool) -> tuple[str, list[int]]:
-    """What to say, and the ids among these that were not put off. None: all."""
+    """The text to print, and the given ids that were not deferred. `ids` None: all."""
     done = _run(settings, lambda desk: desk.retry(local_actor(), ids or None))
     missed = sorted(set(ids or ()) - set(done))
     if as_json:

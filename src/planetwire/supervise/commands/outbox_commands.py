@@ -1,4 +1,4 @@
-"""The commands `planetwire outbox …`: their words and options; what they do is in `outbox_cli.py`."""
+"""The commands `planetwire outbox …`: their help texts and options; the implementation is in `outbox_cli.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who types a command, and whether they mean it."""
+"""The person at the shell: identity, and confirmation of deletions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOCAL = "local"
 
 
 def local_actor() -> Actor:
-    """The operating system's user, by the kernel's word and not the environment's. Who is here may do everything."""
+    """The operating system's user, from the kernel and not from the environment. A shell user may do everything."""
     number = os.getuid()
     try:
         name = pwd.getpwuid(number).pw_name
@@ -27,14 +27,12 @@ def local_actor() -> Actor:
 
 
 def is_asked() -> bool:
-    """Whether somebody sits there to answer."""
+    """Whether the terminal is interactive."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def confirm_clears(clears: Sequence[tuple[str, Mapping[str, int]]], *, yes: bool) -> None:
-    """Ask before rows of these sources are deleted. Raises BadParameter (exit 2) where nobody can answer, Exit(1) for
-    a no.
-    """
+    """Ask before rows of these sources are deleted. Raises BadParameter (exit 2) without a terminal, Exit(1) for no."""
     if yes or not clears:
         return
     words = "; ".join(_deletes(source, rows) for source, rows in clears)

@@ -33,7 +33,7 @@ def add(
         book.add(name, role, fingerprint(token))
         try:
             audit_cli.note(settings, "token.added", name=name, role=role.value)
-        except BaseException:  # no token of which nobody knows who made it
+        except BaseException:  # no token without an audit row
             book.remove(name)
             raise
         say(json.dumps({"name": name, "role": role.value, "token": token}) if as_json else token)
