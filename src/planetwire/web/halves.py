@@ -1,4 +1,4 @@
-"""Routes of a half that is switched off answer 404 `half_disabled`, so that nobody takes it for a typing error."""
+"""Routes of a half that is switched off answer 404 `half_disabled`, so that it is not mistaken for a wrong path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Liveness, readiness, metrics and the diagnostic, for operators and their machines."""
+"""Liveness, readiness, metrics and the diagnostic, for operators and monitoring."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from planetwire.web.http.answers import answers
 
 log = get_logger()
 
-READY_S = 2.5  # for all checks together, so that whoever waits 3 s has the answer
+READY_S = 2.5  # for all checks together: probes wait 3 s
 REASON_MAX = 200  # characters
 
 Check = Callable[[], Awaitable[str | None]]
@@ -27,10 +27,10 @@ Check = Callable[[], Awaitable[str | None]]
 
 
 class Readiness:
-    """All checks at once, with one deadline that holds whatever a check does.
+    """Runs all checks in parallel under one deadline that no check can exceed.
 
-    A check that hangs is left to its own time limits: to wait until it is cancelled could take as long. It is the only
-    one of its name, however many ask: whoever comes later waits for the same.
+    A check that hangs is left to its own time limits, since cancelling it could take as long. Concurrent probes share
+    one run of each check.
     """
 
     def __init__(self, checks: Mapping[str, Check], *, deadline_s: float = READY_S) -> None:
@@ -39,7 +39,7 @@ class Readiness:
         self._running: dict[str, asyncio.Task[str]] = {}
 
     async def look(self) -> dict[str, str]:
-        """By check "ok", or what is wrong. Never raises, never takes longer."""
+        """By check: "ok" or the problem. Never raises or exceeds the deadline."""
         asked = {name: self._task(name) for name in self._checks}
         if asked:
             await asyncio.wait(asked.values(), timeout=self._deadline_s)
@@ -55,32 +55,32 @@ class Readiness:
     async def _answer(self, name: str) -> str:
         try:
             reason = await self._checks[name]()
-        except asyncio.CancelledError:  # the loop ends; nobody waits for this one
+        except asyncio.CancelledError:  # the loop is shutting down
             return "given up"
         except PlanetwireError as error:
             reason = error.message
-        except Exception as error:  # the schema of another version, a disk that is full: what it is, is in the log
+        except Exception as error:  # the schema of another version, a full disk: the log has the details
             log.warning("web.readiness.failed", check=name, error=repr(error))
             reason = f"cannot be checked: {type(error).__name__}"
         return printable(reason, REASON_MAX) if reason else "ok"
 
 
 class Diagnosis(Protocol):
-    """The check of docs/operations.md."""
+    """The diagnostic of docs/operations.md."""
 
     async def examine(self) -> dict[str, Any]:
         """Read-only."""
 
     async def send(self, url: str) -> dict[str, Any]:
-        """With a change of our own that is followed to a WebSocket of this process at `url`. Raises StateError."""
+        """With a canary that is followed to a WebSocket of this process at `url`. Raises StateError."""
 
 
 def router(
     readiness: Readiness, halves: list[str], diagnosis: Diagnosis, guard: Guard, scheme: str = "http"
 ) -> APIRouter:
-    """`readiness` asks stores, migrations, a relay leader; feeds and Redis are never part of it.
+    """`readiness` checks stores, migrations and the relay's leader, never feeds or Redis.
 
-    `scheme`: of this process's own port, whatever a proxy before it speaks.
+    `scheme`: of this process's own port, not of a proxy.
     """
     routes = APIRouter(tags=["operations"])
 

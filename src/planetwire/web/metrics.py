@@ -1,5 +1,6 @@
-"""Prometheus series of the live streams, the relay and the database. What is counted in this process is read when
-scraped, so counting costs nothing; the database is asked twice a minute, whether or not anybody scrapes.
+"""Prometheus series of the live streams, the relay and the database.
+
+Counters of this process are read when scraped; the database is queried twice a minute, whether scraped or not.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ SIGNALS_EVERY_S = 30.0
 
 
 class Counted(Protocol):
-    """What a hub counts; see stream/hub.py."""
+    """The counters of a hub; see stream/hub.py."""
 
     live: int
     delivered: int
@@ -33,11 +34,11 @@ class Counted(Protocol):
 
     @property
     def lagging(self) -> int:
-        """Subscribers whose transport is full."""
+        """Subscribers whose send buffer is full."""
 
     @property
     def head(self) -> int:
-        """Latest revision handed out."""
+        """Latest revision given out."""
 
 
 class Streams(Collector):
@@ -96,29 +97,29 @@ def expose_bus(connected: Callable[[], bool] | None) -> None:
 
 
 class Room(Protocol):
-    """What a disk budget says; see budget.py."""
+    """The state of a disk budget; see budget.py."""
 
     @property
     def budget_bytes(self) -> int:
-        """What may be used."""
+        """Bytes that may be used."""
 
     @property
     def used_bytes(self) -> int:
-        """What is."""
+        """Bytes in use."""
 
     @property
     def level(self) -> int:
-        """How many steps are taken."""
+        """Number of steps taken."""
 
 
 class Disk(Collector):
-    """Series of the disk budget, as the process that looks after it found it last."""
+    """Series of the disk budget, from the last check of the process that enforces it."""
 
     def __init__(self) -> None:
         self.room: Room | None = None
 
     def collect(self) -> Iterator[Metric]:
-        """None where there is no budget, or another process looks after it."""
+        """None without a budget, or if another process enforces it."""
         if self.room is None:
             return
         texts = {
@@ -141,14 +142,14 @@ def expose_disk(room: Room) -> None:
 
 
 class CountedFront(Protocol):
-    """What a front counts; see web/http/front.py."""
+    """The counters of a front; see web/http/front.py."""
 
     refused: Counter[str]
     shed: int
 
 
 class Refused(Collector):
-    """Series of what did not come in."""
+    """Series of refused requests and connections."""
 
     def __init__(self, front: CountedFront) -> None:
         self.front = front
@@ -176,7 +177,7 @@ def expose_front(front: CountedFront) -> None:
 
 
 class CountedRelay(Protocol):
-    """What a relay counts; see relay/relay.py."""
+    """The counters of a relay; see relay/relay.py."""
 
     counts: Counter[str]
 
@@ -186,7 +187,7 @@ class CountedRelay(Protocol):
 
 
 class CountedSnapshots(Protocol):
-    """What reading layers took; see web/earth/layer_snapshots.py."""
+    """The durations of layer reads; see web/earth/layer_snapshots.py."""
 
     read_s: dict[str, float]
 
@@ -217,7 +218,7 @@ class Earth(Collector):
         self.samples: Mapping[str, Mapping[str, float]] = {}
 
     def collect(self) -> Iterator[Metric]:
-        """What is not known yet is left out."""
+        """All series with a known value."""
         yield GaugeMetricFamily("planetwire_relay_leads", "Whether this process leads.", value=self.relay.is_leader)
         for name, text in RELAYED.items():
             yield CounterMetricFamily(f"planetwire_relay_{name}", text, value=self.relay.counts[name])
@@ -258,7 +259,7 @@ def expose_earth(
             try:
                 shown.samples = await read()
             except BackendError:
-                shown.samples = {}  # no figure rather than an old one
+                shown.samples = {}  # no value rather than a stale one
             await clock.sleep(SIGNALS_EVERY_S)
 
     return run

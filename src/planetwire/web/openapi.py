@@ -1,7 +1,7 @@
-"""The description of the API, from the routes themselves: who may ask, and every answer that may come.
+"""The API description, generated from the routes: required roles, and all responses.
 
-FastAPI writes down parameters and bodies. It knows neither our problem documents nor who may do what, so both are
-added here, for all routes alike.
+FastAPI describes parameters and bodies. It knows neither our problem documents nor our roles, so both are added here
+for all routes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def describe(app: FastAPI, *, public_reads: bool, public_diagnostics: bool = Tru
 
 
 def _rights(app: FastAPI) -> Iterator[tuple[str, str, set[str]]]:
-    """Of each operation the names of what its guard asks."""
+    """By operation, the names of its guard's checks."""
     for route in iter_route_contexts(app.routes):
         if isinstance(route.original_route, APIRoute) and route.include_in_schema:
             for method in route.methods or ():

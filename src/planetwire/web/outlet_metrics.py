@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 
 class CountedOutlet(Protocol):
-    """What an outlet counts; see relay/outlet.py. Of one that stands by, all is as it was when it last sent."""
+    """The counters of an outlet; see relay/outlet.py. On standby they keep their values of the last send."""
 
     term: int | None
     sent: int

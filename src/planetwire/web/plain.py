@@ -1,7 +1,7 @@
-"""What is left of the bounds where uvicorn's own protocol classes serve (PLANETWIRE_PLAIN_HTTP): a middleware.
+"""The bounds that remain with uvicorn's own protocol classes (PLANETWIRE_PLAIN_HTTP): a middleware.
 
-A request is looked at once its head is complete, so what a head may be is judged, and not how much of it was kept by
-then or how long it took; a body is counted as it is read.
+A request is checked once its head is complete, so the head's content is bounded, but neither the memory nor the time it
+took to arrive; the body is counted as it is read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class PlainBounds:
         self._front = front
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse it, or let it pass with its body counted."""
+        """Refuse the request, or pass it on with its body counted."""
         head = Head(_target(scope), scope["headers"], scope["http_version"], scope["type"] == "websocket")
         refusal = self._refusal(head)
         if refusal is not None:
@@ -45,7 +45,7 @@ class PlainBounds:
         size, began = 0, False
 
         async def receive_counted() -> Message:
-            """Who reads beyond the limit is told that the client has gone."""
+            """A reader beyond the limit sees a disconnected client."""
             nonlocal size
             if size <= limit:
                 message = await receive()
@@ -67,7 +67,7 @@ class PlainBounds:
             await self._refuse(body_too_large(limit), scope, receive, send)
 
     async def _refuse(self, refusal: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
-        """The last answer of its connection; of an upgrade too."""
+        """Send the last response of the connection; for an upgrade too."""
         self._front.refused[refusal.code] += 1
         response = refusal.response()
         response.raw_headers.append(CLOSE)

@@ -1,7 +1,7 @@
-"""The built front end as it lay on the disk at the start, each file in every coding that the build made of it.
+"""The built front end in memory, read at the start, each file in every coding that the build made.
 
-Why in memory: a request is looked up among what is there and never becomes a path, so that no name, however odd, leads
-anywhere else; and a server goes on serving one build, whole, while another is put in its place.
+Why in memory: a request is a look-up in a dictionary and never becomes a path, so no name can escape the folder; and a
+server keeps serving one complete build while another replaces it on the disk.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Packed = Literal["br", "zstd", "gzip"]
 Coding = Packed | Literal["identity"]
 
 SUFFIXES: dict[str, Packed] = {".br": "br", ".zst": "zstd", ".gz": "gzip"}  # the smallest first
-HASHED = "assets/"  # what lies here is named after its bytes
+HASHED = "assets/"  # files here have a content hash in their names
 FOR_EVER = "public, max-age=31536000, immutable"
 ASK_AGAIN = "no-cache"
 PIECE_BYTES = 64 << 10
 
-# Not the machine's list: it differs from one to the next, and a script of the wrong type is not run.
+# Not the machine's list: it varies, and browsers refuse a script of the wrong type.
 MEDIA_TYPES = {
     ".avif": "image/avif",
     ".css": "text/css",
@@ -79,7 +79,7 @@ class StaticFile:
     packed: Mapping[Packed, Form]
 
     def answer(self, request: Request, further: Mapping[str, str] | None = None) -> Response:
-        """200 in the coding that is wanted most, or 304 to who has exactly these bytes. Raises NotAcceptable."""
+        """200 in the preferred coding, or 304 if the client has exactly these bytes. Raises NotAcceptable."""
         coding = choose(",".join(request.headers.getlist("accept-encoding")), tuple(self.packed))
         form = self.plain if coding == "identity" else self.packed[coding]
         headers = {"ETag": form.etag, "Cache-Control": self.cache_control, "Vary": "Accept-Encoding", **(further or {})}
@@ -91,7 +91,7 @@ class StaticFile:
 
 
 class InPieces(Response):
-    """Waits for the reader after each piece: who reads nothing holds one, not the whole body, in the server."""
+    """Waits for the client after each piece, so that a stalled one holds one piece, not the whole body, in memory."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""

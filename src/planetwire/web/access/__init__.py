@@ -1,1 +1,1 @@
-"""Who may do what: tokens, sessions, codes, and the note of who did it."""
+"""Authentication, authorisation and auditing: tokens, sessions, codes, audit rows."""

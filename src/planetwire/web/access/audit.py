@@ -1,7 +1,7 @@
-"""Who did what, as the web process notes and shows it.
+"""The audit log in the web process: recording and showing acts.
 
-What is done in the ledger's database is noted there, in its own transaction. `Notes` is for everything else: signing
-in and out, and refusals, of which a guessing machine must not make a row each.
+Acts in the ledger's database are recorded there, in their own transaction. `Notes` is for all others: signing in and
+out, and refused requests, which are counted so that guessing credentials cannot fill the log.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ log = get_logger()
 BIGINT_MAX = 2**63 - 1
 LIMIT_MAX = 200
 REFUSED = "session.refused"
-WINDOW_S = 60.0  # refusals of one address within it are one row and a count
-ADDRESSES_MAX = 100  # counted one by one at a time; those of more addresses are counted together
+WINDOW_S = 60.0  # refusals of one address within it become one row and a count
+ADDRESSES_MAX = 100  # counted separately; further addresses share one count
 OTHERS = "others"
 CARRY_S = 30.0
 
 
 class Spare(Protocol):
-    """Where acts are kept while the audit log's own store is away."""
+    """Stores acts while the audit log's own store is unreachable."""
 
     async def note(self, act: Act) -> None:
         """Keep it. Raises BackendError."""
 
     async def take(self) -> list[tuple[datetime, str, Act]]:
-        """Everything kept, oldest first, with a key that makes each unique. It stays until `drop`."""
+        """All stored acts, oldest first, each with a unique key. They stay until `drop`."""
 
     async def drop(self, keys: Sequence[str]) -> None:
         """Forget these."""
@@ -50,18 +50,18 @@ Carry = Callable[[datetime, str, Act], Awaitable[None]]
 
 
 class Notes:
-    """Notes acts that have no transaction of their own. `spare` takes them while the log's store is away."""
+    """Records acts without a transaction of their own; in `spare` while the log's store is unreachable."""
 
     def __init__(self, audit: AuditLog, clock: Clock, spare: Spare | None = None, carry: Carry | None = None) -> None:
-        """`carry` keeps in the log's store what the spare has, each entry once."""
+        """`carry` moves an entry of the spare to the log's store, idempotently."""
         self._audit = audit
         self._clock = clock
         self._spare = spare
         self._carry = carry
-        self._refused: OrderedDict[str, tuple[float, int]] = OrderedDict()  # address → since when, how many untold
+        self._refused: OrderedDict[str, tuple[float, int]] = OrderedDict()  # address → start, count not recorded yet
 
     async def note(self, by: Actor, what: str, *, source: str | None = None, **details: Any) -> None:
-        """Keep it. Raises BackendError when nothing takes it: then what it tells must not happen."""
+        """Record the act. Raises BackendError if no store works: then the act must not be done."""
         act = Act(by, what, source=source, details=details)
         try:
             await self._audit.note(act)
@@ -71,7 +71,7 @@ class Notes:
             await self._spare.note(act)
 
     async def refused(self, address: str, code: str) -> None:
-        """Somebody was not let in. The first of an address is a row, those of the minute after it are one more."""
+        """A request was refused. The first of an address is recorded at once, those of the next minute in one row."""
         now = self._clock.monotonic()
         place = address if address in self._refused or len(self._refused) < ADDRESSES_MAX else OTHERS
         if place in self._refused:
@@ -79,15 +79,15 @@ class Notes:
             self._refused[place] = (since, count + 1)
             return
         self._refused[place] = (now, 0)
-        await self._tell(place, {"code": code, "times": 1})
+        await self._note_refusals(place, {"code": code, "times": 1})
 
     async def run(self) -> None:
-        """Tell refusals that were counted, and carry what the spare kept, until cancelled."""
+        """Record counted refusals and move the spare's entries, until cancelled."""
         while True:
             await self._clock.sleep(CARRY_S)
             try:
                 await self.step()
-            except Exception as error:  # whatever it is: nobody's page goes down with it
+            except Exception as error:  # of any kind: auditing must not end the web process
                 log.warning("web.audit.postponed", error=repr(error))
 
     async def step(self) -> None:
@@ -100,7 +100,7 @@ class Notes:
                 log.info("web.audit.carried", entries=len(carried))
 
     async def _carried(self, at: datetime, key: str, act: Act) -> bool:
-        """Raises BackendError. An entry that is refused stays where it is, and the others go on."""
+        """Whether the entry was moved. One that the store refuses stays in the spare. Raises BackendError."""
         assert self._carry is not None
         try:
             await self._carry(at, key, act)
@@ -117,10 +117,10 @@ class Notes:
         for place in over:
             _, count = self._refused.pop(place)
             if count:
-                await self._tell(place, {"times": count, "merged": True})
+                await self._note_refusals(place, {"times": count, "merged": True})
 
-    async def _tell(self, place: str, details: Json) -> None:
-        """A refusal stands without its row: nothing was done that could be undone."""
+    async def _note_refusals(self, place: str, details: Json) -> None:
+        """A refusal without its row is acceptable: no act was done. So errors are only logged."""
         try:
             await self.note(Actor("unknown", Role.VIEWER, place), REFUSED, **details)
         except BackendError as error:

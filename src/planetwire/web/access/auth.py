@@ -1,10 +1,10 @@
-"""Who may do what: tokens for programs, sessions for people, and whom a trusted proxy has signed in.
+"""Access checks: tokens for programs, sessions for people, and users signed in by a trusted proxy.
 
 The same checks serve FastAPI routes, the WebSocket and the SSE protocol class: all take plain header values.
 
-Invariants: a right token is never braked, for it is compared before anything is counted; a session is looked up, so
-that it can be ended, and is bound to the token it was opened with; whoever comes by cookie or through a proxy's
-sign-in writes from our own pages only.
+Invariants: a valid token is never rate-limited, since it is compared before failures are counted; a session is looked
+up, so that it can be ended, and is bound to the token it was opened with; requests by cookie or proxy sign-in may write
+only from our own pages (same origin).
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from planetwire.web.stores.sessions_memory import MemorySessions
 
 SESSION_S = 7 * 86_400
 LOGIN_CODE = "login code"
-IPV6_PREFIX = 64  # one subscriber's: who has one address of it has all of them
+IPV6_PREFIX = 64  # usually one subscriber, who can use every address of it
 
 Headers = Sequence[tuple[bytes, bytes]]
 
 
 class TooMany(InputError):
-    """A limit is reached; `retry_after_s` says for how long."""
+    """A limit is reached, for `retry_after_s`."""
 
     status = 429
 
@@ -50,7 +50,7 @@ class TooMany(InputError):
 
 @dataclass(slots=True)
 class Guard:
-    """Checks credentials. `session_key` signs cookies; where sessions and counts are kept is not its business."""
+    """Checks credentials. `session_key` signs cookies; sessions and counts are stored behind ports."""
 
     admin_token: str
     ingest_token: str
@@ -80,7 +80,7 @@ class Guard:
                 await self._count_failure(address)
                 raise Unauthorised("wrong token")
             return await self._open(holder.who, holder.digest)
-        await self._count_failure(address)  # before it is looked at: of a code there are not many to guess
+        await self._count_failure(address)  # before it is compared: codes are short enough to guess
         if code is None or not await self.codes.take(code):
             raise Unauthorised("the code is wrong, used or older than ten minutes")
         return await self._open(LOGIN_CODE, "")
@@ -93,7 +93,7 @@ class Guard:
         return cookie
 
     def _bound(self, digest: str) -> str:
-        """Another admin token, or another token of the same name, ends the sessions of the one before."""
+        """What a session is bound to: a changed token ends the sessions of the old one."""
         text = f"{self.admin_token}\0{digest}".encode("utf-8", "surrogatepass")
         return hmac.new(self.session_key, text, hashlib.sha256).hexdigest()
 
@@ -104,7 +104,7 @@ class Guard:
             await self.sessions.end(key)
 
     async def holder_of(self, cookie: str | None, address: str) -> Actor | None:
-        """Whose session it is, None when there is none. Raises BackendError."""
+        """The holder of the session; None without one. Raises BackendError."""
         found = await self._of_session(cookie)
         return Actor(*found, address) if found is not None else None
 
@@ -121,18 +121,18 @@ class Guard:
             return None
         return holder.who, holder.role
 
-    # --- who asks
+    # --- identity
 
     def caller(self, request: Request) -> Caller:
         """What a route's request says of its sender."""
         return caller_of_request(request, self.proxies)
 
     def caller_of(self, headers: Headers, peer: str | None) -> Caller:
-        """The same without a request, of who only reads."""
+        """The same from plain headers, for read access."""
         return caller_of(headers, peer, self.proxies)
 
     async def known(self, caller: Caller) -> Actor | None:
-        """Who it is; None for somebody without credentials. Raises Unauthorised, Forbidden, TooMany, BackendError."""
+        """The actor; None without credentials. Raises Unauthorised, Forbidden, TooMany, BackendError."""
         if caller.bearer is not None or (caller.authorization is not None and caller.user is None):
             return await self._of_bearer(caller)
         found = await self._of_session(caller.cookie) if caller.cookie else None
@@ -199,9 +199,9 @@ class Guard:
             raise Unauthorised("sign in to read")
 
     async def sees_errors(self, caller: Caller) -> bool:
-        """Whether it is shown the texts of errors, which may say more of the installation than strangers should know.
+        """Whether the caller may see error texts, which may reveal details of the installation.
 
-        Never raises: who has wrong credentials is a stranger.
+        Never raises: wrong credentials count as none.
         """
         if self.public_diagnostics:
             return True
@@ -235,7 +235,7 @@ class Guard:
 
 
 def limit_key(address: str) -> str:
-    """By what an address is counted."""
+    """The key under which an address is rate-limited."""
     if ":" not in address:
         return address
     try:

@@ -1,4 +1,4 @@
-"""What a request says of who sends it, as plain values: the same for routes, the WebSocket and the protocol classes."""
+"""The sender of a request as plain values, the same for routes, the WebSocket and the protocol classes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """`user`: whom a trusted proxy signed in, with the role it gave them."""
+    """`user`: the user that a trusted proxy signed in, with the role from the proxy."""
 
     address: str
     authorization: str | None = None

@@ -1,4 +1,4 @@
-"""The session cookie: a random id and its signature, so that only what we gave out is looked up."""
+"""The session cookie: a random id and its signature, so that only cookies we issued are looked up."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from itsdangerous import BadSignature, Signer
 
 COOKIE = "planetwire_session"
 ID_BYTES = 32
-LENGTH_MAX = 200  # of a cookie that is looked at
+LENGTH_MAX = 200  # of a cookie; longer ones are ignored
 SALT = "planetwire.session"
 
 
 def new_cookie(key: bytes) -> str:
-    """A session's secret; `session_key` is what may be kept of it."""
+    """A new session's secret; only its `session_key` is stored."""
     return _signer(key).sign(secrets.token_urlsafe(ID_BYTES)).decode("ascii")
 
 
 def session_key(key: bytes, cookie: str | None) -> str | None:
-    """Under which name the session of this cookie is kept; None for a cookie that is none of ours."""
+    """The key of this cookie's session in the store; None if we did not issue the cookie."""
     if not cookie or len(cookie) > LENGTH_MAX or not cookie.isascii():
         return None
     try:

@@ -1,4 +1,4 @@
-"""Which token is whose: those of the settings, and the ones with names."""
+"""The holders of tokens: those of the settings, and named ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ADMIN = "admin token"
 
 
 def same(one: str, other: str) -> bool:
-    """In constant time."""
+    """Compares in constant time."""
     return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))
 
 
@@ -28,7 +28,7 @@ class NoTokens:
 
 @dataclass(slots=True)
 class Holders:
-    """Tokens of the settings first: of two that are equal the greater role counts."""
+    """Tokens of the settings come first: of two equal ones the greater role applies."""
 
     admin_token: str
     operator_token: str | None = None
@@ -45,12 +45,12 @@ class Holders:
         self._fixed = tuple(Holder(who, role, fingerprint(token)) for who, role, token in tokens if token)
 
     def of_token(self, token: str) -> Holder | None:
-        """Whose it is."""
+        """The holder of the token."""
         digest = fingerprint(token)
         found = [known for known in self._fixed if hmac.compare_digest(known.digest, digest)]
         found += [known for known in self.named.holders() if hmac.compare_digest(known.digest, digest)]
         return found[0] if token and found else None
 
     def of_name(self, who: str) -> Holder | None:
-        """Who is called so now."""
+        """The present holder of that name."""
         return next((known for known in (*self._fixed, *self.named.holders()) if known.who == who), None)

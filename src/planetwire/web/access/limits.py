@@ -1,4 +1,4 @@
-"""How many live connections there may be, in all and of one address."""
+"""Limits live connections, in total and per address."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Slot:
 
 
 class ConnectionLimits:
-    """Counts live connections of both transports. Shared by them: a cap is a cap of the process."""
+    """Counts live connections. Both transports share it: the cap is one of the process."""
 
     def __init__(self, *, total: int, per_address: int) -> None:
         self.total = total

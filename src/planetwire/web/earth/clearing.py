@@ -1,4 +1,4 @@
-"""What a clear would delete, told before it is meant: no clear is repeated unasked."""
+"""Shows what a clear would delete, and requires a confirmation before one is repeated."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def rows_record(source: str, rows: Mapping[str, int]) -> Json:
 
 
 async def confirm_clear(job: Job, rows_of: RowsOf) -> None:
-    """Raises ConfirmNeeded for the work of a clear that could be tried again."""
+    """Raises ConfirmNeeded if the job is a clear that could be retried."""
     if job.task_type.lane is not Lane.CLEAR or not job.status.is_final:
         return
-    told = rows_record(job.source or "", await rows_of(job.source or ""))
-    deletes = f"this deletes {told['facts']:,} records of {job.source} and all that was made from them"
-    raise ConfirmNeeded(f'{deletes}; send {{"confirm": true}} if that is meant', told)
+    rows = rows_record(job.source or "", await rows_of(job.source or ""))
+    deletes = f"this deletes {rows['facts']:,} records of {job.source} and all that was made from them"
+    raise ConfirmNeeded(f'{deletes}; send {{"confirm": true}} if that is meant', rows)

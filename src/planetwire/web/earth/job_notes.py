@@ -1,4 +1,4 @@
-"""What is told beside a job: who started, stopped and repeated it, and the last lines of its log."""
+"""Details of a job: who started, stopped and repeated it, and the last lines of its log."""
 
 from __future__ import annotations
 

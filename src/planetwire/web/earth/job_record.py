@@ -15,13 +15,13 @@ def job_record(job: Job) -> Json:
 
 
 def for_strangers(record: Json) -> Json:
-    """The row without what may tell of the installation or of a feed's answer; `error_code` says enough.
+    """The row without texts that may reveal details of the installation or of a feed's answer; `error_code` stays.
 
     Also for a source's record, whose last error is that of its last job.
     """
     hidden = dict.fromkeys(TEXTS & record.keys())
     if record.get("error_code") is not None:
-        hidden |= dict.fromkeys({"message"} & record.keys())  # of a failed job it repeats the error
+        hidden |= dict.fromkeys({"message"} & record.keys())  # of a failed job: contains the error text
     return record | hidden
 
 

@@ -22,7 +22,7 @@ BIGINT_MAX = 2**63 - 1
 PAYLOAD_MAX_BYTES = 16_384
 LIMIT_MAX = 200
 
-# The ledger's words, and `dead`: failed, and nobody has tried again.
+# The ledger's states, and `dead`: failed and not retried.
 Shown = Literal["queued", "running", "cancelling", "completed", "failed", "cancelled", "dead"]
 
 TaskId = Annotated[int, Path(ge=1, le=BIGINT_MAX)]
@@ -45,11 +45,11 @@ class RetryWish(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    confirm: bool = False  # that the rows are meant to be deleted
+    confirm: bool = False  # that the rows shall be deleted
 
 
 def admit_all(request: JobRequest) -> JobRequest:
-    """No wish is refused before it is written."""
+    """Admits every request."""
     return request
 
 
@@ -64,7 +64,7 @@ def router(
 ) -> APIRouter:
     """`canonical` turns a source's alias into its name and leaves every other text alone.
 
-    `admit` gives the request back or raises, so that a wish which no handler could fulfil is answered at once.
+    `admit` returns the request or raises, so that one without a handler is refused at once.
     `rows_of` counts what clearing a source would delete.
     """
     routes = APIRouter(prefix="/api/v1/jobs", tags=["jobs"])
@@ -124,17 +124,17 @@ def router(
 
 
 async def _shown(guard: Guard, request: Request) -> Callable[[Json], Json]:
-    """What of a row the caller is shown."""
+    """The row as the caller may see it."""
     return dict if await guard.sees_errors(guard.caller(request)) else for_strangers
 
 
 def _request(wish: JobWish, canonical: Callable[[str], str]) -> JobRequest:
     if wish.source is None and wish.task_type.is_write:
         raise InputError(f"{wish.task_type} needs a source", code="source_missing")
-    payload = {key: value for key, value in wish.payload.items() if key != "scheduled"}  # the schedule's own mark
+    payload = {key: value for key, value in wish.payload.items() if key != "scheduled"}  # set by the schedule only
     _check_payload(payload)
     source = wish.source
-    if source is not None and wish.task_type.lane is not Lane.CLEAR:  # what is deleted is what was named
+    if source is not None and wish.task_type.lane is not Lane.CLEAR:  # a clear deletes exactly the named source
         source = canonical(source)
     return JobRequest(wish.task_type, source, payload, wish.priority, wish.idempotency_key)
 
@@ -143,7 +143,7 @@ def _check_payload(payload: Json) -> None:
     check_depth(payload)
     try:
         text = orjson.dumps(payload)
-    except TypeError as error:  # half a surrogate pair, a number beyond 64 bits
+    except TypeError as error:  # a lone surrogate, a number beyond 64 bits
         raise InputError(f"the payload cannot be stored: {error}", code="bad_payload") from error
     if b"\\u0000" in text:
         raise InputError("the payload cannot be stored: it has a NUL character", code="bad_payload")

@@ -1,7 +1,7 @@
 """Snapshots of layers, encoded once per revision and kept in the cache.
 
-A snapshot names the cursor that was read before its rows: it may hold more than the cursor says, never less, and
-applying an event twice is harmless.
+A snapshot's cursor is read before its rows: they may be newer than the cursor, never older, and applying an event
+twice is harmless.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ log = get_logger()
 
 FRESHNESS_GOOD_FOR_S = 5.0
 HEADER_MAX_BYTES = 256
-CUTS_MAX = 32  # bodies with a limit that are kept …
-CUT_BYTES_MAX = 32 * 1024 * 1024  # … and what they may take
+CUTS_MAX = 32  # cached bodies with a limit …
+CUT_BYTES_MAX = 32 * 1024 * 1024  # … and their total size
 
 
 @dataclass(frozen=True, slots=True)
 class Cursors:
-    """`own`: what a body says of itself. `stamp`: the newest event whose cache patterns mean it, of whatever layer."""
+    """`own`: the cursor in the body. `stamp`: the newest event, of any layer, whose cache patterns match the body."""
 
     own: Cursor
     stamp: Cursor
 
 
 class LayerSnapshots:
-    """Reads through the cache; a miss is built once, however many ask for it."""
+    """Reads through the cache; a miss is built once for all concurrent requests."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class LayerSnapshots:
         objects: ObjectStore | None = None,
         simulated: bool = False,
     ) -> None:
-        """`objects`: what layers of no source show. `simulated` says that the feeds are: a live layer is called so."""
+        """`objects`: rows of layers without a source. `simulated`: the feeds are, and live layers are labelled so."""
         self._facts = facts
         self._objects = objects
         self._registry = registry
@@ -66,7 +66,7 @@ class LayerSnapshots:
         self._cutting = asyncio.Semaphore(1)
         self._freshness: dict[str, tuple[float, str, str | None]] = {}
         self._counts: dict[str, tuple[int, int]] = {}
-        self.read_s: dict[str, float] = {}  # of each layer, how long its last reading took
+        self.read_s: dict[str, float] = {}  # by layer, the duration of its last read
 
     async def get(self, layer: str, encoding: Encoding, limit: int | None = None) -> Encoded:
         """The body of a layer. Raises NotFound for an unknown one, BackendError on a miss without a database."""
@@ -77,20 +77,20 @@ class LayerSnapshots:
         return _unpack(await self._limited(adapter, state, limit, encoding))
 
     async def forget(self, events: Sequence[LogEvent]) -> None:
-        """Drop what the patterns of the events' layers mean; for every process, whichever led the relay."""
+        """Drop the bodies that match the patterns of the events' layers, in every process."""
         layers = {layer for event in events for layer in orjson.loads(event.body)["layers"]}
         changed = [adapter for adapter in self._registry.all() if adapter.id in layers]
         await self._cache.invalidate(sorted({pattern for adapter in changed for pattern in adapter.cache_patterns}))
 
     async def aclose(self) -> None:
-        """End what is being built."""
+        """Cancel running builds."""
         await self._flights.aclose()
 
     # --- bodies
 
     async def _limited(self, adapter: LayerAdapter, state: str, limit: int, encoding: Encoding) -> bytes:
-        """Few are kept, in a place of their own, and one is read at a time: each number that somebody thinks of is
-        another body, and none of them may cost a whole layer its place in the cache.
+        """A small separate cache, one read at a time: every limit makes another body, and none of them may evict a
+        whole layer from the main cache.
         """
         whole = layer_body(adapter.id, f"{state}|{encoding}|")
         name = f"{whole}{limit}|{self._cache.generation(whole)}"
@@ -112,13 +112,13 @@ class LayerSnapshots:
         found = await self._cache.get(name)
         if found is not None:
             return found
-        # The generation is in the key: who comes after an invalidation never joins an older reader.
+        # The generation is in the key: a request after an invalidation never joins an older build.
         return await self._flights.share(
             (name, generation), lambda: self._fill(adapter, state, encoding, name, generation)
         )
 
     async def _fill(self, adapter: LayerAdapter, state: str, encoding: Encoding, name: str, generation: int) -> bytes:
-        """What another process made for the same revision, or a body of our own."""
+        """The body of the same revision from another process, or a new one."""
         cursors = await self._cursors(adapter, name)  # before the rows
         packed = await self._cache.find(name, cursors.stamp)
         if packed is None and encoding == "identity":
@@ -130,7 +130,7 @@ class LayerSnapshots:
         return packed
 
     async def _cursors(self, adapter: LayerAdapter, name: str) -> Cursors:
-        """One look at the log for both."""
+        """Both from one query of the log."""
         own = f"layer:{adapter.id}"
         meaning = {f"layer:{other.id}" for other in self._registry.all() if is_meant(name, other.cache_patterns)}
         heads = await self._log.heads(sorted({own, *meaning}))
@@ -161,7 +161,7 @@ class LayerSnapshots:
     # --- states
 
     async def layers(self) -> list[Json]:
-        """Every layer with what people want to know of it; also before any feed succeeded, also without a database."""
+        """Every layer with its state; also before any feed succeeded, and without a database."""
         return [await self._entry(adapter) for adapter in self._registry.all()]
 
     async def _entry(self, adapter: LayerAdapter) -> Json:
@@ -185,7 +185,7 @@ class LayerSnapshots:
     async def _fresh(self, adapter: LayerAdapter) -> tuple[str, str | None]:
         """`live` (or `simulated`) or `stale`, and the newest success; looked up again after 5 s.
 
-        A collect that found nothing new moves the success without any event, so the cache cannot tell.
+        A collect without changes updates the success but causes no event, so no invalidation either.
         """
         now = self._clock.monotonic()
         known = self._freshness.get(adapter.id)
@@ -202,7 +202,7 @@ class LayerSnapshots:
         except BackendError:
             if known is None:
                 raise
-            return known[1], known[2]  # a cached body is still worth giving out
+            return known[1], known[2]  # a cached body can still be served
         newest = max(successes.values(), default=None)
         if newest is None or (self._clock.now() - newest).total_seconds() > adapter.stale_after_s:
             return "stale", newest.isoformat().replace("+00:00", "Z") if newest else None
@@ -210,7 +210,7 @@ class LayerSnapshots:
 
 
 def listed(adapter: LayerAdapter) -> Json:
-    """What the list says of a layer whatever its state."""
+    """The part of a layer's entry that does not depend on its state."""
     return {
         "id": adapter.id,
         "title": adapter.title,
@@ -238,7 +238,7 @@ def _packed(encoded: Encoded, stamp: Cursor) -> bytes:
 
 
 async def _recoded(packed: bytes, encoding: Encoding) -> bytes:
-    """Another coding is as old as what it was made of."""
+    """Another coding keeps the stamp of its original."""
     return _packed(await _unpack(packed).compressed(encoding), _stamp_of(packed))
 
 

@@ -21,7 +21,7 @@ QUESTION_MAX = 200
 IDS_MAX = 100
 ID_MAX = 500
 
-# Read by hand: what is above the most is cut, and what is none has a code of its own.
+# Parsed by hand: a larger number is capped, and an invalid one has its own code.
 Limit = Annotated[str, WithJsonSchema({"type": "integer", "minimum": 1, "default": LIMIT})]
 
 
@@ -69,7 +69,7 @@ def _limit(text: str) -> int:
 
 
 def _storable(text: str) -> str:
-    """PostgreSQL has no NUL in text, so nothing is called so."""
+    """PostgreSQL has no NUL in text, so no name contains one."""
     return text.replace("\x00", "")
 
 

@@ -16,7 +16,7 @@ from planetwire.web.access.auth import Guard
 from planetwire.web.earth.clearing import RowsOf, rows_record
 from planetwire.web.earth.job_record import for_strangers
 
-TEXT_MAX = 1_000  # what is longer is not even looked at
+TEXT_MAX = 1_000  # longer texts are refused unparsed
 
 Pause: TypeAlias = Callable[[Actor, str, bool], Awaitable[None]]
 
@@ -48,9 +48,9 @@ def router(
     runs: Callable[[], Sequence[Json]] = no_runs,
     canonical: Callable[[str], str] = str,
 ) -> APIRouter:
-    """`sources`, `pause`: None without the Earth half. `runs`: records of the feeds that the ledger does not run.
+    """`sources`, `pause`: None without the Earth half. `runs`: records of feeds that run outside the ledger.
 
-    `pause` holds the write jobs of a source back, or lets them go on. `rows_of` counts what clearing it would delete.
+    `pause` pauses or resumes the write jobs of a source. `rows_of` counts what clearing it would delete.
     """
     routes = APIRouter(prefix="/api/v1/sources", tags=["sources"])
     asked: Any = Depends(guard.operator)

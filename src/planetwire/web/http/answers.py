@@ -1,4 +1,4 @@
-"""Problem documents in the description of the API: what a route may answer beside what it is for."""
+"""Problem documents in the API description: the error responses of a route."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WHY = {
 
 
 def answers(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Problem documents that a route may give beside the common ones, for its `responses`."""
+    """Problem documents of a route beyond the common ones, for its `responses`."""
     return {status: problem(status) for status in statuses}
 
 

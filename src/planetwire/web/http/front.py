@@ -1,7 +1,7 @@
-"""What a connection may take before anybody works for it: time, bytes and descriptors. One for each web process.
+"""Limits of connections before their request is handled: time, bytes and descriptors. One per web process.
 
-Every deadline of one kind is equally long, so each kind is a queue in the order of its deadlines: entering and leaving
-cost a step of a dictionary, one sweep of the whole process looks at the heads of the queues, a live stream is in none.
+All deadlines of one kind are equally long, so each kind is a queue in order of its deadlines: entering and leaving are
+dictionary operations, and one sweep per process checks the heads of the queues. Live streams are in none.
 """
 
 from __future__ import annotations
@@ -23,37 +23,37 @@ from planetwire.web.http.hosts import AllowedHosts
 log = get_logger()
 
 SWEEP_S = 0.5
-LINGER_S = 2.0  # for a refused client to read why, before its connection goes
-SAY_EVERY_S = 10.0  # how often closed connections are logged
+LINGER_S = 2.0  # for a refused client to read the reason before its connection is closed
+LOG_EVERY_S = 10.0  # how often closed connections are logged
 RECOUNT_S = 1.0  # how often descriptors are counted, once three quarters of them are used
 DESCRIPTORS = "/dev/fd"
-BODIES: Mapping[bytes, int] = {PUSH_PATH.encode(): PUSH_MAX_BYTES}  # routes that say otherwise
+BODIES: Mapping[bytes, int] = {PUSH_PATH.encode(): PUSH_MAX_BYTES}  # routes with another limit
 
 
 class Wait(IntEnum):
-    """What a connection is waited for."""
+    """What a connection must do before its deadline."""
 
-    HEAD = 0  # the end of its headers, from the connection or from the first byte of a further request
-    BODY = 1  # the end of its body, from the end of its headers
-    IDLE = 2  # a further request
-    LINGER = 3  # its end, after a refusal
+    HEAD = 0  # send its headers, counted from the connection or the first byte of a further request
+    BODY = 1  # send its body, counted from the end of its headers
+    IDLE = 2  # send a further request
+    LINGER = 3  # close, after a refusal
 
 
 class Waiting(Protocol):
-    """A connection as it stands in the queues."""
+    """A connection in the queues."""
 
     waits: Wait | None
     """Kept by the front."""
 
     def expire(self, wait: Wait, /) -> None:
-        """Its time is over; it stands in no queue any more."""
+        """Its deadline has passed; it is in no queue any more."""
 
     def drop(self) -> None:
-        """Its descriptor is needed; it stands in no queue any more. `Front.gone` is told afterwards."""
+        """Its descriptor is needed; it is in no queue any more. `Front.gone` is called afterwards."""
 
 
 class Front:
-    """Deadlines, bounds, and who has to go when descriptors run out."""
+    """Deadlines, bounds, and which connection is closed when descriptors run out."""
 
     def __init__(
         self,
@@ -75,9 +75,9 @@ class Front:
         self._now = now
         self._timer: asyncio.TimerHandle | None = None
         self._open = self._closing = 0
-        self._others = 0  # descriptors that are no connections, as far as known
+        self._others = 0  # estimate of descriptors that are not connections
         self._count_at = 0.0
-        self._said = (0, 0.0)
+        self._logged = (0, 0.0)
 
     def body_max(self, path: bytes) -> int:
         """Bytes of a body that this path takes."""
@@ -86,7 +86,7 @@ class Front:
     # --- time
 
     def wait(self, who: Waiting, wait: Wait | None) -> None:
-        """From now on it is waited for this; None: for nothing."""
+        """Start this deadline in place of the present one; None: no deadline."""
         if who.waits is not None:
             self._queues[who.waits].pop(who, None)
         who.waits = wait
@@ -101,7 +101,7 @@ class Front:
         self._timer = asyncio.get_running_loop().call_later(SWEEP_S, self._tick) if waiting else None
 
     def sweep(self) -> int:
-        """Expire whose time is over; how many there were."""
+        """Expire connections past their deadline; returns how many."""
         now, count = self._now(), 0
         for wait in Wait:
             queue = self._queues[wait]
@@ -115,22 +115,22 @@ class Front:
                 who.expire(wait)
             count += len(over)
         self._recount(now)
-        self._say(now)
+        self._log_shed(now)
         return count
 
-    def _say(self, now: float) -> None:
-        said, at = self._said
-        if self.shed > said and now - at >= SAY_EVERY_S:
-            log.warning("web.connections.shed", connections=self.shed - said)
-            self._said = (self.shed, now)
+    def _log_shed(self, now: float) -> None:
+        logged, at = self._logged
+        if self.shed > logged and now - at >= LOG_EVERY_S:
+            log.warning("web.connections.shed", connections=self.shed - logged)
+            self._logged = (self.shed, now)
 
     # --- descriptors
 
     def opened(self, who: Waiting, descriptor: int) -> bool:
-        """Take a connection in; False: only for health, since nothing that could be closed stands before the reserve.
+        """Register a connection; False: for health checks only, since only the reserve is left and none can be closed.
 
-        The kernel gives out the lowest free number: with this one all below it are taken, which says how many others
-        there are.
+        The kernel assigns the lowest free number: all below this one are in use, which gives the number of other
+        descriptors.
         """
         self.wait(who, Wait.HEAD)
         self._open += 1
@@ -139,7 +139,7 @@ class Front:
         return self._make_room(over, who)
 
     def gone(self, *, dropped: bool = False) -> None:
-        """One that was opened; its descriptor is given back next."""
+        """Unregister a connection whose descriptor is closed next."""
         self._open -= 1
         self._closing -= dropped
 
@@ -155,7 +155,7 @@ class Front:
         return True
 
     def _oldest(self, newest: Waiting | None) -> Waiting | None:
-        """Without complete headers: who was refused, who has not said what it wants, who may want something more."""
+        """The oldest without complete headers: refused ones first, then those without a request, then idle ones."""
         for wait in (Wait.LINGER, Wait.HEAD, Wait.IDLE):
             first = next(iter(self._queues[wait]), None)
             if first is not None and first is not newest:
@@ -163,8 +163,8 @@ class Front:
         return None
 
     def _recount(self, now: float) -> None:
-        """Others come and go unseen; and who cannot be accepted at all makes no room. Half of the reserve is left to
-        those who were let into it.
+        """Count again: other descriptors change unseen, and a connection that cannot be accepted triggers no closing.
+        Half of the reserve is left to connections admitted into it.
         """
         if self._reserve_from is None or (self._others + self._open) * 4 < self._reserve_from * 3:
             return

@@ -1,7 +1,7 @@
-"""By which names this installation may be spoken to: what a stranger's DNS points here is not one of them.
+"""The host names of this installation, as a defence against DNS rebinding.
 
-Why: a page of evil.example whose name is changed to this machine's address would be same-origin with us in the browser
-that shows it. A browser that speaks to an address itself cannot be led that way, so every IP literal is taken.
+Why: if evil.example is re-pointed to this machine's address, its page in a browser becomes same-origin with us. That
+attack needs a name, so every IP literal is allowed.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ ANY = "*"
 NAME = re.compile(r"(\*\.)?[a-z0-9_][a-z0-9_.-]{0,252}", re.ASCII)
 HOST = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:[0-9]{1,5})?", re.ASCII | re.IGNORECASE)
 HOST_MAX = 263  # a name of DNS and a port
-SEEN_MAX = 256  # names that were allowed, as they are sent again with every request
+SEEN_MAX = 256  # cached allowed names: every request repeats them
 
 
 class AllowedHosts:
     """Loopback names and IP literals always; other names as listed: `example.org`, `*.example.org`, `*`."""
 
     def __init__(self, names: Iterable[str] = ()) -> None:
-        """Raises SetupError for what is no name."""
+        """Raises SetupError for an invalid name."""
         listed = [_checked(name) for name in names]
         self._all = ANY in listed
         self._names = frozenset(listed)
         self._seen: set[bytes] = set()
 
     def takes(self, header: bytes) -> bool:
-        """`allows`, of a header's bytes: looked up where they were allowed before."""
+        """`allows` for a header's bytes, cached."""
         if header in self._seen:
             return True
         allowed = self.allows(header.decode("latin-1"))

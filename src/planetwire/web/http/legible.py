@@ -1,7 +1,7 @@
-"""Paths and queries that no route has to doubt: UTF-8 without NUL, or the request ends here with `bad_characters`.
+"""Refuses paths and queries that are not UTF-8 without NUL: `bad_characters`.
 
-Why in one place: PostgreSQL takes no NUL, files have none in their names, and half a character cannot be encoded again.
-A route that came to any of it would fail in its own way.
+Why in one place: PostgreSQL and file names accept no NUL, and a lone surrogate cannot be encoded, so each route would
+fail in its own way.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Legible:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what can be read."""
+        """Pass valid requests on."""
         try:
             if scope["type"] in ("http", "websocket"):
                 check_text("path", scope.get("raw_path") or scope["path"].encode("utf-8", "replace"))

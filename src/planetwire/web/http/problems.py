@@ -25,14 +25,16 @@ _CODES = {400: "bad_json", 404: "not_found", 405: "method_not_allowed", 401: "un
 
 
 def problem(
-    status: int, code: str, detail: str, headers: dict[str, str] | None = None, told: Mapping[str, object] | None = None
+    status: int,
+    code: str,
+    detail: str,
+    headers: dict[str, str] | None = None,
+    extra: Mapping[str, object] | None = None,
 ) -> JSONResponse:
-    """One problem document; `told`: further members. A detail may quote what was sent, which need not be fit to be sent
-    back.
-    """
+    """One problem document; `extra`: further members. The detail may quote the request, so it is sanitised."""
     title, detail = code.replace("_", " "), printable(detail, DETAIL_MAX)
     ours = {"type": "about:blank", "status": status, "code": code, "title": title, "detail": detail}
-    body = dict(told or {}) | ours
+    body = dict(extra or {}) | ours
     return JSONResponse(body, status, headers, MEDIA_TYPE)
 
 
@@ -67,7 +69,7 @@ async def _http(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _gone(request: Request, error: Exception) -> Response:
-    """The client left before its body was here: nobody's fault, and nobody reads this."""
+    """The client disconnected before its body arrived: no error, and no one to read the answer."""
     return Response(status_code=400)
 
 

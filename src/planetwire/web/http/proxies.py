@@ -1,7 +1,7 @@
-"""Whom a request comes from, where a reverse proxy may stand in between.
+"""The origin of a request that may come through a reverse proxy.
 
-Invariant: what `X-Forwarded-For`, `X-Forwarded-Proto` and the header with the signed-in user say is believed from the
-addresses of PLANETWIRE_TRUSTED_PROXIES alone, and from nobody by default, this machine included.
+Invariant: `X-Forwarded-For`, `X-Forwarded-Proto` and the header with the signed-in user are trusted only from the
+addresses of PLANETWIRE_TRUSTED_PROXIES; by default from none, not even from this machine.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from planetwire.model import Role
 from planetwire.setting_texts import networks, role_mapping
 from planetwire.settings import Settings
 
-PEER = "planetwire.peer"  # in an ASGI scope: who really holds the other end of the connection
-HOPS_MAX = 20  # of `X-Forwarded-For`; who stands behind more is taken for the last of them
+PEER = "planetwire.peer"  # in an ASGI scope: the real peer of the connection
+HOPS_MAX = 20  # read of `X-Forwarded-For`; with more, the last one read is the client
 USER_MAX = 100  # characters of a name
 UNKNOWN = "unknown"
 
@@ -28,7 +28,7 @@ RANKS = {role: rank for rank, role in enumerate(Role)}
 
 @dataclass(frozen=True, slots=True)
 class TrustedProxies:
-    """`roles`: of a user, or with a role header of each value in it; `*` is everybody else, a viewer by default."""
+    """`roles`: by user, or by value of the role header if there is one; `*`: all others, by default viewers."""
 
     trusted: tuple[IPv4Network | IPv6Network, ...] = ()
     user_header: bytes | None = None
@@ -36,7 +36,7 @@ class TrustedProxies:
     roles: Mapping[str, Role] = field(default_factory=dict)
 
     def client_address(self, peer: str | None, headers: Headers) -> str:
-        """Whom to count: the peer, or behind trusted proxies the right-most address that is none of theirs."""
+        """The address to rate-limit: the peer, or behind trusted proxies the right-most address not of them."""
         if not peer:
             return UNKNOWN
         if not self.trusted or not self._trusts(_address(peer)):
@@ -45,25 +45,25 @@ class TrustedProxies:
         for hop in reversed(_forwarded(headers)[-HOPS_MAX:]):
             address = _address(hop)
             if address is None:
-                break  # the proxy before it wrote something that is no address: nobody can be named beyond
+                break  # not an address: entries further left cannot be trusted
             seen = str(address)
             if not self._trusts(address):
                 break
         return seen
 
     def scheme(self, peer: str | None, headers: Headers, own: str) -> str:
-        """`https` where the proxy says that its client came so; `own` otherwise."""
+        """`https` if the trusted proxy reports that its client used it; else `own`."""
         if peer is None or not self.trusted or not self._trusts(_address(peer)):
             return own
-        said = [value for name, value in headers if name == b"x-forwarded-proto"]
-        word = said[-1].rpartition(b",")[2].strip().lower() if said else b""
+        values = [value for name, value in headers if name == b"x-forwarded-proto"]
+        word = values[-1].rpartition(b",")[2].strip().lower() if values else b""
         if word not in (b"http", b"https", b"ws", b"wss"):
             return own
         secure = word in (b"https", b"wss")
         return ("wss" if secure else "ws") if own in ("ws", "wss") else ("https" if secure else "http")
 
     def user(self, peer: str | None, headers: Headers) -> tuple[str, Role] | None:
-        """Whom a trusted proxy signed in. A header that stands there twice names nobody: one of them is a forgery."""
+        """The user that a trusted proxy signed in; None if the header is repeated, since one of the two is forged."""
         if self.user_header is None or peer is None or not self._trusts(_address(peer)):
             return None
         name = _only(headers, self.user_header)
@@ -90,7 +90,7 @@ NOBODY = TrustedProxies()
 
 
 def proxies_of(settings: Settings) -> TrustedProxies:
-    """As the settings name them."""
+    """From the settings."""
     return TrustedProxies(
         networks(settings.trusted_proxies),
         _header_name(settings.proxy_user_header),
@@ -131,7 +131,7 @@ def _address(text: str) -> IPv4Address | IPv6Address | None:
 
 
 def peer_of(scope: MutableMapping[str, Any]) -> str | None:
-    """The other end of the connection, whatever a proxy said of it."""
+    """The peer of the connection, regardless of proxy headers."""
     if PEER in scope:
         peer: str | None = scope[PEER]
         return peer
@@ -140,7 +140,7 @@ def peer_of(scope: MutableMapping[str, Any]) -> str | None:
 
 
 class BehindProxies:
-    """ASGI: `client` and `scheme` of each request as the trusted proxies say."""
+    """ASGI: sets `client` and `scheme` of each request from trusted proxies."""
 
     def __init__(self, app: ASGIApp, proxies: TrustedProxies) -> None:
         self._app = app

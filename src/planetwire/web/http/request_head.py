@@ -1,4 +1,4 @@
-"""A request's head, looked at before anybody works for it: its size, its Host, its upgrade, the body it declares."""
+"""Checks a request's head before it is handled: its size, its Host, its upgrade, the declared body."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from planetwire.web.http.front import Front
 from planetwire.web.http.hosts import AllowedHosts
 from planetwire.web.http.problems import RETRY_AFTER_S, problem
 
-EXEMPT = frozenset({b"/healthz", b"/readyz"})  # machines ask by any name, and also when there is nothing left
-SOCKET_LINE_BYTES = 8_000  # of an upgrade: what the WebSocket library reads of one line,
-SOCKET_LINES = 128  # and how many of them
+EXEMPT = frozenset({b"/healthz", b"/readyz"})  # probes use any host name, and must work without free descriptors
+SOCKET_LINE_BYTES = 8_000  # of an upgrade: limits of the WebSocket library, per line
+SOCKET_LINES = 128  # and in number
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a request is not taken."""
+    """Why a request is refused."""
 
     status: int
     code: str
@@ -33,7 +33,7 @@ class Refusal:
 
 @dataclass(slots=True)
 class Head:
-    """What was sent, and what it asks of its connection."""
+    """The head as sent, and what it requires of its connection."""
 
     url: bytes
     headers: Sequence[tuple[bytes, bytes]]
@@ -46,7 +46,7 @@ class Head:
         return self.url.partition(b"?")[0]
 
     def refusal(self, front: Front, *, reserved: bool) -> Refusal | None:
-        """None: it is taken. `reserved`: only health is answered on this connection."""
+        """None: accepted. `reserved`: only health checks are answered on this connection."""
         size, hosts, length, chunked = len(self.url), [], b"", False
         for name, value in self.headers:
             size += len(name) + len(value)
@@ -69,7 +69,7 @@ class Head:
         return body_too_large(limit) if length and int(length) > limit else None
 
     def _wrong_host(self, ours: AllowedHosts, named: list[bytes]) -> Refusal | None:
-        """RFC 9112, 3.2: one Host, from HTTP/1.1 on; an absolute target has its own besides."""
+        """RFC 9112, 3.2: exactly one Host from HTTP/1.1 on; an absolute target has another."""
         if len(named) > 1 or (not named and self.version != "1.0"):
             return Refusal(400, "bad_request", "a request has one Host header")
         if not self.url.isascii():

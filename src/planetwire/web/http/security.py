@@ -1,7 +1,7 @@
-"""What every answer tells the browser that shows it, whoever made the answer.
+"""The security headers of every response.
 
-`ALWAYS` goes into uvicorn's own headers, so nothing can leave without it. The content policy depends on the answer:
-what is no page may do nothing at all, a page what ours needs and, for its sockets, this host by name.
+`ALWAYS` is part of uvicorn's own headers, so no response lacks it. The content policy depends on the response: anything
+but a page may load nothing; a page may load what ours needs and open sockets to this host by name.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ NO_PAGES = ("/api/", "/healthz", "/readyz", "/metrics", "/ws")
 
 
 def page_policy(host: str) -> str:
-    """For a page that was asked for under this name: `'self'` is not the host's sockets in every browser."""
-    named = HOST.fullmatch(host) is not None and not host.startswith("[")  # the policy has no words for IPv6
+    """For a page requested under this host name: `'self'` does not cover WebSockets in every browser."""
+    named = HOST.fullmatch(host) is not None and not host.startswith("[")  # the policy's syntax has no IPv6 hosts
     return PAGE.format(connect=f"'self' ws://{host} wss://{host}" if named else "'self'")
 
 
 class ContentPolicy:
-    """Middleware. An answer that brings a policy of its own keeps it."""
+    """Middleware. A response with its own policy keeps it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Scripts of the page too: a worker obeys the policy of the file it was started from."""
+        """Scripts of the page too: a worker has the policy of its script's response."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -1,7 +1,7 @@
-"""TLS of our own: a connection is counted and waited for from its start, and not only from the end of its handshake.
+"""TLS handled here, so that limits apply from the start of a connection and not only after its handshake.
 
-Handed to uvicorn, a context would hide connections until then: a minute, if the client says nothing. asyncio's protocol
-is put in between by hand, under uvloop too, whose `start_tls` reads the client's first bytes away from itself.
+If uvicorn got the TLS context, connections would be invisible until then: a minute for a silent client. asyncio's TLS
+protocol is inserted by hand, under uvloop too, whose `start_tls` loses the client's first bytes.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any
 from planetwire.web.http.bounded_protocol import BoundedProtocol
 from planetwire.web.http.front import LINGER_S
 
-HANDSHAKE_MAX_S = 3_600  # the front is sooner: what it waits for is the end of the headers
+HANDSHAKE_MAX_S = 3_600  # never reached: the front's deadline for the headers is earlier
 
 
 class TlsGate(SSLProtocol):
-    """In front of one protocol, which gets a transport of its own when hands are shaken."""
+    """Wraps one protocol, which gets its transport after the handshake."""
 
     def __init__(self, behind: BoundedProtocol, context: ssl.SSLContext) -> None:
         super().__init__(
             asyncio.get_running_loop(),
             behind,
             context,
-            None,  # type: ignore[arg-type]  # nobody waits: the protocol is told
+            None,  # type: ignore[arg-type]  # no future: the protocol's callback is used
             server_side=True,
             ssl_handshake_timeout=HANDSHAKE_MAX_S,
             ssl_shutdown_timeout=int(LINGER_S),
@@ -34,19 +34,19 @@ class TlsGate(SSLProtocol):
         self._behind = behind
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Counted, and the handshake begun."""
+        """Count the connection and start the handshake."""
         self._behind.arrive(transport)
         super().connection_made(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
-        """Who never shook hands is not told by anybody else."""
+        """Without a handshake the inner protocol gets no other notice."""
         super().connection_lost(exc)
         if self._behind.transport is None:
             self._behind.leave()
 
 
 def gated(protocol: Callable[..., BoundedProtocol], context: ssl.SSLContext | None) -> Callable[..., Any]:
-    """What `uvicorn.Config(http=…)` makes connections with: the protocol, behind a gate where there is a context."""
+    """The factory for `uvicorn.Config(http=…)`: the protocol, behind a gate if there is a TLS context."""
     if context is None:
         return protocol
 

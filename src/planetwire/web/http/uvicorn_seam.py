@@ -1,8 +1,8 @@
-"""What uvicorn does not document and we use all the same, under names of our own. No other module touches any of it.
+"""Wraps the undocumented parts of uvicorn that we use. No other module touches them.
 
-Why: its protocol classes are its own business, and a release may change them. Then this file has to follow and no
-other, `tests/unit/test_uvicorn_seam.py` names what changed, and PLANETWIRE_PLAIN_HTTP=true serves meanwhile: it needs
-`Server` alone.
+Why: its protocol classes are internal and a release may change them. Then only this file must be adapted,
+`tests/unit/test_uvicorn_seam.py` names the change, and PLANETWIRE_PLAIN_HTTP=true serves meanwhile: it needs only
+`Server`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from planetwire.web.http.security import Headers
 Plain = httptools_impl.HttpToolsProtocol
 HttpScope: TypeAlias = MutableMapping[str, Any]  # ASGI's
 NO_REQUESTS: deque[Any] = deque(maxlen=0)
-HOOKS = {  # what uvicorn and the parser call, and what a subclass overrides
+HOOKS = {  # callback of uvicorn or the parser: our method, which a subclass may override
     "on_message_begin": "request_begins",
     "on_url": "url_comes",
     "on_header": "header_comes",
@@ -38,7 +38,7 @@ HOOKS = {  # what uvicorn and the parser call, and what a subclass overrides
 
 
 class Exchange:
-    """A request that is answered in the application's place."""
+    """A request that is answered in place of the application."""
 
     __slots__ = ("_cycle",)
 
@@ -47,7 +47,7 @@ class Exchange:
 
     @property
     def client(self) -> str:
-        """The address of the other end."""
+        """The peer's address."""
         client = self._cycle.scope["client"]
         return client[0] if client else ""
 
@@ -62,7 +62,7 @@ class Exchange:
         return not self._cycle.keep_alive
 
     async def body(self) -> bytes | None:
-        """All of it; None: the client has gone before."""
+        """The whole body; None if the client disconnected before its end."""
         body, more = b"", True
         while more:
             message = await self._cycle.receive()
@@ -73,7 +73,7 @@ class Exchange:
         return body
 
     def finish(self, answer: bytes) -> None:
-        """Head and body at once; what waits behind it is started."""
+        """Send head and body at once, then start the next pipelined request."""
         cycle = self._cycle
         cycle.response_started = cycle.response_complete = True
         cycle.transport.write(answer)
@@ -82,7 +82,7 @@ class Exchange:
         cycle.on_response()
 
     def forget(self) -> None:
-        """Let go of the connection, which else holds this and is held by it."""
+        """Break the reference cycle with the connection."""
         self._cycle.on_response = _nothing
 
 
@@ -90,13 +90,13 @@ Answer: TypeAlias = Callable[[Exchange], Coroutine[Any, Any, None]]
 
 
 class HttpConnection(Plain):
-    """An HTTP/1.1 connection. What comes is told to the methods named after it, in the order of the bytes; a subclass
-    that overrides one calls it in the end, or the request is not taken.
+    """An HTTP/1.1 connection. The parser calls the methods below in the order of the bytes; a subclass that overrides
+    one calls `super()` last, or the request is not processed.
     """
 
-    transport: asyncio.Transport  # as asyncio calls it; with TLS only once hands are shaken
+    transport: asyncio.Transport  # asyncio's name; with TLS set after the handshake
 
-    # --- what comes
+    # --- parser callbacks
 
     request_begins = Plain.on_message_begin
     url_comes = Plain.on_url
@@ -106,7 +106,7 @@ class HttpConnection(Plain):
     request_ends = Plain.on_message_complete
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Their names lead to ours at once: the parser calls a dozen for each request, and a step between costs."""
+        """Alias their names to ours: the parser calls a dozen per request, and an extra call each would cost."""
         super().__init_subclass__(**options)
         for theirs, ours in HOOKS.items():
             setattr(cls, theirs, getattr(cls, ours))
@@ -115,7 +115,7 @@ class HttpConnection(Plain):
         """Raises what httptools raises."""
         self.parser.feed_data(data)
 
-    # --- the request whose head has come
+    # --- the newest request
 
     @property
     def method(self) -> bytes:
@@ -139,19 +139,19 @@ class HttpConnection(Plain):
 
     @property
     def asks_to_upgrade(self) -> bool:
-        """To whatever."""
+        """To any protocol."""
         return bool(self.parser.should_upgrade())
 
     @property
     def asks_for_websocket(self) -> bool:
-        """To what we speak too."""
+        """Whether it upgrades to a WebSocket, which we support."""
         return self.asks_to_upgrade and self._should_upgrade()
 
     def note_request(self, method: str, path: str, query: bytes) -> None:
         """For the access log, of a request that is not started."""
         self.scope["method"], self.scope["path"], self.scope["query_string"] = method, path, query
 
-    # --- what is being answered
+    # --- the request being answered
 
     @property
     def had_request(self) -> bool:
@@ -169,7 +169,7 @@ class HttpConnection(Plain):
         return len(self.pipeline)
 
     def answerer(self, scope: HttpScope) -> Answer | None:
-        """Who answers this request in the application's place; None: it does."""
+        """The handler that answers in place of the application; None: the application does."""
         return None
 
     def _start_asgi_task(self, cycle: httptools_impl.RequestResponseCycle, app: Any) -> None:
@@ -203,7 +203,7 @@ class HttpConnection(Plain):
         """Nothing waits behind the answer that is out."""
 
     def end_request(self) -> bool:
-        """The request whose body is not taken; False: its answer has begun, so there is no other."""
+        """End the request whose body is refused; False if its response has begun, so no other can be sent."""
         cycle = self.cycle
         if cycle.response_started:
             (self.transport.close if cycle.response_complete else self.transport.abort)()
@@ -211,7 +211,7 @@ class HttpConnection(Plain):
         waiting = bool(self.pipeline) and self.pipeline[0][0] is cycle
         if waiting:
             self.pipeline.popleft()
-        cycle.disconnected = True  # who reads the body is told that the client has gone
+        cycle.disconnected = True  # a reader of the body sees a disconnected client
         cycle.response_complete = not waiting
         cycle.message_event.set()
         return True
@@ -225,7 +225,7 @@ class HttpConnection(Plain):
 
     @property
     def peer(self) -> str | None:
-        """The address of the other end."""
+        """The peer's address."""
         return self.client[0] if self.client else None
 
     @property
@@ -244,11 +244,11 @@ class HttpConnection(Plain):
         return self.flow.write_paused
 
     def stop_reading(self) -> None:
-        """Until `read_on`; may be said twice."""
+        """Until `read_on`; idempotent."""
         self.flow.pause_reading()
 
     def read_on(self) -> None:
-        """May be said twice."""
+        """Idempotent."""
         self.flow.resume_reading()
 
     def head_bytes(self, status: int, headers: Headers) -> bytes:
@@ -307,17 +307,17 @@ class SocketConnection(WebSocketsSansIOProtocol):
 
 
 class Server(uvicorn.Server):
-    """Tells who has to end something before it that it was told to end."""
+    """Calls `on_exit` at the signal, for work that must end before the server."""
 
-    def __init__(self, config: uvicorn.Config, told: Callable[[], object]) -> None:
+    def __init__(self, config: uvicorn.Config, on_exit: Callable[[], object]) -> None:
         super().__init__(config)
-        self._told = told
+        self._on_exit = on_exit
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """As uvicorn's own, which would also raise the signal again after serving: before anything else has ended."""
+        """As uvicorn's, but does not raise the signal again after serving, when other work has not ended yet."""
         self.force_exit |= self.should_exit and sig == signal.SIGINT
         self.should_exit = True
-        self._told()
+        self._on_exit()
 
 
 def _nothing() -> None:

@@ -78,7 +78,7 @@ def connected(
     at: datetime,
     hint: Mapping[str, str] | None = None,
 ) -> Json:
-    """The first frame of an SSE stream. `hint`: what whoever asked should ask otherwise."""
+    """The first frame of an SSE stream. `hint`: how to correct the request."""
     return {
         "type": "connected",
         "revision": revision,
@@ -102,7 +102,7 @@ def heartbeat(cursor: Cursor | None, at: datetime) -> Json:
 
 
 def resync_required(reason: ResyncReason, head: Cursor, at: datetime, **scope: Any) -> Json:
-    """A snapshot is needed. `scope` says of what: `cities`, or `channel`."""
+    """A snapshot is needed. `scope`: of `cities` or `channel`."""
     return {
         "type": "resync_required",
         "reason": reason.value,

@@ -1,4 +1,4 @@
-"""A client of `/ws` as any browser is one, to see whether an event arrives."""
+"""A client of `/ws` like a browser's, to check whether an event arrives."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Probe:
         self._moved = asyncio.Event()
 
     async def run(self) -> None:
-        """Take what comes, so that it is timed when it comes; until cancelled or the socket ends."""
+        """Receive events and record their times, until cancelled or the socket closes."""
         with suppress(OSError, WebSocketException):
             async for text in self._socket:
                 frame: dict[str, Any] = orjson.loads(text)

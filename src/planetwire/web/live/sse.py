@@ -1,4 +1,4 @@
-"""`/api/events`: everything about a stream except who carries its bytes.
+"""`/api/events`: streams without their transport.
 
 Order on every stream: connected → replay (or one resync_required) → live. The protocol class (`sse_protocol`) and the
 plain ASGI route (`sse_route`) differ only in their `Carrier`.
@@ -28,10 +28,10 @@ HEADERS = (
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 )
-RETRY_MS = (1_000, 5_000)  # told to every stream at its start
-DRAIN_RETRY_MS = (500, 10_000)  # told at shutdown, so that not all return in the same second
-BEATS_AT_ONCE = 500  # heartbeats written before other work gets its turn
-NO_CITIES = {  # said to a page of before `cities`: an error it would only repeat, for ever
+RETRY_MS = (1_000, 5_000)  # sent at the start of every stream
+DRAIN_RETRY_MS = (500, 10_000)  # sent at shutdown, so that clients do not all reconnect in the same second
+BEATS_AT_ONCE = 500  # heartbeats written before yielding to the loop
+NO_CITIES = {  # for a page older than `cities`: after an error it would retry for ever
     "code": "no_cities",
     "text": "no city was named, so no patch is sent here: name up to 50, ?cities=seoul,taipei; /api/cities lists them",
 }
@@ -40,13 +40,13 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 
 class Carrier(Protocol):
-    """Who carries a stream's bytes to the client."""
+    """The transport of a stream's bytes to the client."""
 
     def send(self, data: bytes, /) -> int:
-        """How many bytes the kernel took, while nothing is held back; see `DirectSink` in stream/subscriber.py."""
+        """The bytes that the kernel accepted, if nothing is buffered; see `DirectSink` in stream/subscriber.py."""
 
     def write(self, data: bytes, /) -> None:
-        """Never waits; a full buffer is told to the stream's subscription."""
+        """Never waits; a full buffer pauses the stream's subscription."""
 
     def write_many(self, frames: Sequence[bytes], /) -> None:
         """Several frames in one write."""
@@ -58,7 +58,7 @@ class Carrier(Protocol):
         """Whether it is waiting to drain."""
 
     def finish(self) -> None:
-        """Send what there is, then close."""
+        """Flush, then close."""
 
     def cut(self) -> None:
         """Drop the connection at once."""
@@ -89,7 +89,7 @@ class SseStream:
         self.subscription = endpoint.hub.join(opening.query.topics, opening.start, self)
 
     def start(self) -> None:
-        """Say `retry:` and `connected`, then let the hub go on. The head of the response is out already."""
+        """Send `retry:` and `connected`, then start the subscription. The head of the response is already sent."""
         hub, query = self._endpoint.hub, self._opening.query
         heads = hub.heads(query.topics)
         frame = frames.connected(
@@ -114,7 +114,7 @@ class SseStream:
         self.write(frames.sse_control(frames.resync_required(reason, head, at, cities=list(query.cities))))
 
     def finish(self) -> None:
-        """The server goes down: when to return, then a clean end."""
+        """At shutdown: send when to reconnect, then end the stream."""
         self.subscription.close()
         self.write(frames.sse_retry(random.randint(*DRAIN_RETRY_MS)))
         self._carrier.finish()

@@ -1,4 +1,4 @@
-"""What a client asks of `/api/events`: pure parsing, with the errors of the contract."""
+"""Parses the query of `/api/events`, with the errors of the contract. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CITIES_MAX = 50
 REPLAY_DEFAULT = 500
 REPLAY_MAX = 2000
 FIELDS_MAX = 100  # query parameters read at all
-FOREIGN = "foreign"  # the epoch of a Last-Event-ID that is none of ours: never equal to a real one
+FOREIGN = "foreign"  # the epoch of an invalid Last-Event-ID: never equal to a real one
 
 _INTEGER = re.compile(r"[+-]?\d{1,100}")
 
@@ -24,7 +24,7 @@ _INTEGER = re.compile(r"[+-]?\d{1,100}")
 class SseQuery:
     """City keys in the order asked for, names we do not know, the cursor (None: live only), the replay limit.
 
-    Without cities: of a page that does not know the parameter. Nothing else that it asked for has a meaning then.
+    Without cities: from a page that does not know the parameter. Its other parameters are ignored then.
     """
 
     cities: tuple[str, ...]
@@ -76,7 +76,7 @@ def _cities(text: str, resolve_city: Callable[[str], str | None]) -> tuple[tuple
 
 
 def _from_header(text: str) -> tuple[str | None, int]:
-    """Sent by the browser, not by our code: what is not ours is answered by a resync, not by an error."""
+    """Sent by the browser, not by our code: an invalid value is answered by a resync, not by an error."""
     try:
         return parse_cursor(text)
     except InputError:

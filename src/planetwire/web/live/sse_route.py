@@ -29,12 +29,12 @@ class AsgiCarrier(Outgoing):
         return self.full
 
     def cut(self) -> None:
-        """End the loop, also when it hangs in `send`; the server then closes the connection."""
+        """Cancel the loop, also while it hangs in `send`; the server then closes the connection."""
         if self.sender is not None:
             self.sender.cancel()
 
     def finish(self) -> None:
-        """Send what there is and end; a reader that is behind already is not waited for."""
+        """Flush and end; does not wait for a client that lags already."""
         if self.full:
             self.cut()
         else:

@@ -1,7 +1,7 @@
-"""Pushes ledger rows to whoever watches `datasource_tasks`. There is no log: a row is the latest state of its job.
+"""Pushes ledger rows to the watchers of `datasource_tasks`. There is no log: a row is the latest state of its job.
 
-Invariant: the ledger is read at most four times a second, and only while somebody watches; so a job sends at most four
-rows a second, and a row only when it changed.
+Invariant: the ledger is polled at most four times a second, and only while there are watchers; so a job causes at most
+four rows a second, and only when it changed.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from planetwire.web.live.frames import ws_row
 
 log = get_logger()
 
-BUSY_S = 0.25  # between two looks while a job runs, and at least between any two
-IDLE_S = 1.0  # between two looks without a wake-up while none runs
+BUSY_S = 0.25  # between two polls while a job runs, and at least between any two
+IDLE_S = 1.0  # between two polls without a wake-up while none runs
 READ_TIMEOUT_S = 5.0
 
 Frames: TypeAlias = tuple[bytes, bytes]
@@ -28,7 +28,7 @@ _BUSY = frozenset({JobStatus.RUNNING, JobStatus.CANCELLING})
 
 
 class RowWatcher(Protocol):
-    """Somebody who shows jobs."""
+    """A subscriber of job rows."""
 
     def offer(self, job_id: int, frame: bytes) -> None:
         """The latest row of a job; it replaces an earlier one that was not sent yet."""
@@ -42,18 +42,18 @@ class TaskBoard:
         self._clock = clock
         self._wakeup = wakeup
         self._watchers: dict[RowWatcher, bool] = {}  # True: has the whole active set already
-        self._strangers: set[RowWatcher] = set()  # who is not shown the texts of errors
+        self._strangers: set[RowWatcher] = set()  # watchers that must not see error texts
         self._nudge = asyncio.Event()
         self._shown: dict[int, Frames] = {}
         self._failing = False
 
     @property
     def watchers(self) -> int:
-        """How many watch now."""
+        """The number of watchers."""
         return len(self._watchers)
 
     def attach(self, watcher: RowWatcher, *, sees_errors: bool = True) -> None:
-        """The watcher is given the whole active set at the next look, then what changes."""
+        """The watcher gets the whole active set at the next poll, then changes."""
         self._watchers[watcher] = False
         if not sees_errors:
             self._strangers.add(watcher)
@@ -65,32 +65,32 @@ class TaskBoard:
         self._strangers.discard(watcher)
 
     async def run(self) -> None:
-        """Look and tell, until cancelled."""
+        """Poll and push, until cancelled."""
         while True:
             while not self._watchers:
                 self._shown = {}
                 self._nudge.clear()
                 await self._nudge.wait()
             self._nudge.clear()
-            busy = await self._look()
+            busy = await self._poll()
             await self._clock.sleep(BUSY_S)
             if not busy and not self._nudge.is_set():
                 await self._rest(IDLE_S - BUSY_S)
 
-    async def _look(self) -> bool:
+    async def _poll(self) -> bool:
         try:
             async with asyncio.timeout(READ_TIMEOUT_S):
                 jobs = await self._board.active()
-        except Exception as error:  # the ledger's database is away: say it once, look again later
+        except Exception as error:  # the database is unreachable: log it once, poll again later
             if not self._failing:
                 log.warning("web.task_rows.failed", error=repr(error))
             self._failing = True
             return False
         self._failing = False
-        self._tell({job.id: _frames(job_record(job)) for job in jobs})
+        self._send_changes({job.id: _frames(job_record(job)) for job in jobs})
         return any(job.status in _BUSY for job in jobs)
 
-    def _tell(self, rows: dict[int, Frames]) -> None:
+    def _send_changes(self, rows: dict[int, Frames]) -> None:
         changed = {job_id: frames for job_id, frames in rows.items() if self._shown.get(job_id) != frames}
         self._shown = rows
         for watcher, has_all in list(self._watchers.items()):
@@ -119,7 +119,7 @@ class TaskBoard:
     async def _woken(wakeup: Wakeup, seconds: float) -> None:
         try:
             if not await wakeup.wait(seconds):
-                await asyncio.sleep(seconds)  # not rung: the clock decides how long to rest
+                await asyncio.sleep(seconds)  # no wake-up: the clock ends the rest
         except Exception as error:  # a wake-up is a hint; without it the clock suffices
             log.debug("web.task_wakeup.failed", error=repr(error))
             await asyncio.sleep(seconds)

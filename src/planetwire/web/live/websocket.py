@@ -21,8 +21,8 @@ from planetwire.web.live.ws_session import CUT_KEY, TOPICS, WsSession
 log = get_logger()
 
 PATH = "/ws"
-SWEEP_S = 1.0  # how often stalled sends are looked for
-BEATS_AT_ONCE = 500  # heartbeats written before other work gets its turn
+SWEEP_S = 1.0  # how often stalled sends are checked
+BEATS_AT_ONCE = 500  # heartbeats written before yielding to the loop
 
 
 class SocketEndpoint:
@@ -78,7 +78,7 @@ class SocketEndpoint:
         await self._guard.check_opening(caller.address)
         slot = self._limits.take(caller.address)
         try:
-            await self._hub.locate(TOPICS, None, 1)  # so that `heads` is known, or the client is told to come later
+            await self._hub.locate(TOPICS, None, 1)  # so that `heads` is known; else the client gets a 503
         except BaseException:
             slot.release()
             raise

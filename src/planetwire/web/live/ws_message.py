@@ -1,4 +1,4 @@
-"""What a client says on `/ws`: one small JSON object. Pure parsing."""
+"""Parses a client's message on `/ws`, one small JSON object. Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEYS = frozenset({"subscribe", "unsubscribe", "ping", "since"})
 
 @dataclass(frozen=True, slots=True)
 class WsMessage:
-    """Channels to join and to leave, cursors by channel, and what to send back as a pong (None: nothing)."""
+    """Channels to join and to leave, cursors by channel, and the value to echo in a pong (None: no pong)."""
 
     subscribe: tuple[str, ...]
     unsubscribe: tuple[str, ...]

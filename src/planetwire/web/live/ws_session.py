@@ -1,7 +1,7 @@
-"""One socket of `/ws`: what it follows, what it is told, and the one task that sends.
+"""One socket of `/ws`: its subscriptions, its outgoing frames, and the one task that sends them.
 
-Invariant: nothing is queued without a bound. Events wait in the hub's cursor, rows as the latest of their job, and the
-next message of the client is not looked at while the buffer is full.
+Invariant: nothing is queued without a bound. Events wait behind the hub's cursor, rows as the latest of their job, and
+the client's next message is not read while the buffer is full.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from planetwire.web.live.ws_message import WsMessage, parse_message
 
 log = get_logger()
 
-REPLAY_LIMIT = 2000  # events a returning client is given; beyond that it reloads its layers
-ROWS_MAX = 1000  # jobs whose rows may wait for one client; more than that and it is too slow
+REPLAY_LIMIT = 2000  # events replayed to a returning client; with more it reloads its layers
+ROWS_MAX = 1000  # jobs whose rows may wait for one client; with more it is cut as too slow
 CLOSE_RESTART = 1012
 CLOSE_TIMEOUT_S = 2.0  # for the close frame at shutdown
 TOPICS = (EARTH_UPDATES,)
@@ -64,9 +64,9 @@ class WsSession:
     # --- life
 
     async def run(self) -> None:
-        """Until the client leaves, is cut, or the server goes down. The socket is accepted already."""
+        """Until the client leaves, is cut, or the server shuts down. The socket is already accepted."""
         heads = self._hub.heads(TOPICS)
-        self._say({"type": "connected", "epoch": self._hub.epoch, "heads": dict(heads)})
+        self._write_json({"type": "connected", "epoch": self._hub.epoch, "heads": dict(heads)})
         self._sender = asyncio.create_task(self._send_all())
         tasks = [self._sender, asyncio.create_task(self._receive_all())]
         try:
@@ -80,14 +80,14 @@ class WsSession:
                     log.error("web.socket.crashed", exc_info=result)
 
     def cut(self) -> None:
-        """Too slow: drop the connection and all it holds."""
+        """The client is too slow: drop the connection and its buffers."""
         if self._sender is not None:
             self._sender.cancel()
         if self._cut is not None:
             self._cut()
 
     def finish(self) -> None:
-        """The server goes down: send what there is, then close 1012."""
+        """At shutdown: flush, then close 1012."""
         self._leave_channels({EARTH_UPDATES, DATASOURCE_TASKS})
         if self._outgoing.full:
             self.cut()
@@ -118,7 +118,7 @@ class WsSession:
         await self._socket.send_text(frame.decode())
         self._blocked_at_s = None
 
-    def _say(self, frame: Json) -> None:
+    def _write_json(self, frame: Json) -> None:
         self.write(orjson.dumps(frame))
 
     def offer(self, job_id: int, frame: bytes) -> None:
@@ -133,13 +133,13 @@ class WsSession:
         """A heartbeat with the cursor of `earth_updates`, null when it is not followed."""
         following = self.subscription
         cursor = None if following is None else Cursor(self._hub.epoch, following.cursor)
-        self._say(frames.heartbeat(cursor, self._clock.now()))
+        self._write_json(frames.heartbeat(cursor, self._clock.now()))
 
     def resync(self, reason: ResyncReason, /) -> None:
         """The layers must be fetched again."""
         log.info("stream.resync.required", reason=reason.value, head=self._hub.head, channel=EARTH_UPDATES)
         head = Cursor(self._hub.epoch, self._hub.head)
-        self._say(frames.resync_required(reason, head, self._clock.now(), channel=EARTH_UPDATES))
+        self._write_json(frames.resync_required(reason, head, self._clock.now(), channel=EARTH_UPDATES))
 
     # --- from the client
 
@@ -150,20 +150,20 @@ class WsSession:
             if message["type"] == "websocket.disconnect":
                 return
             try:
-                await self._obey(parse_message(message.get("text") or message.get("bytes")))
+                await self._handle(parse_message(message.get("text") or message.get("bytes")))
             except PlanetwireError as error:
-                self._say({"type": "error", "code": error.code, "detail": error.message})
+                self._write_json({"type": "error", "code": error.code, "detail": error.message})
 
-    async def _obey(self, message: WsMessage) -> None:
+    async def _handle(self, message: WsMessage) -> None:
         if message.unsubscribe:
             self._leave_channels(set(message.unsubscribe))
         if message.subscribe or message.unsubscribe:
             await self._join_channels(message)
         if message.ping is not None:
-            self._say({"type": "pong", "ping": message.ping})
+            self._write_json({"type": "pong", "ping": message.ping})
 
     async def _join_channels(self, message: WsMessage) -> None:
-        """Join, say `subscribed`, then replay: what is published in between is not missed."""
+        """Join, send `subscribed`, then replay: no event published in between is missed."""
         if EARTH_UPDATES in message.subscribe and (self.subscription is None or EARTH_UPDATES in message.since):
             start = await self._hub.locate(TOPICS, message.since.get(EARTH_UPDATES), REPLAY_LIMIT)
             self._leave_channels({EARTH_UPDATES})
@@ -173,7 +173,7 @@ class WsSession:
             self._board.attach(self, sees_errors=self._sees_errors)
         followed = {EARTH_UPDATES: self.subscription is not None, DATASOURCE_TASKS: self._watching}
         channels = [name for name, yes in followed.items() if yes]
-        self._say({"type": "subscribed", "channels": channels, "heads": dict(self._hub.heads(TOPICS))})
+        self._write_json({"type": "subscribed", "channels": channels, "heads": dict(self._hub.heads(TOPICS))})
         self._outgoing.follower = self.subscription
         if self.subscription is not None and not self._outgoing.full:
             self.subscription.resume()

@@ -1,1 +1,1 @@
-"""Snapshots as bytes: built once, encoded once, kept and shared."""
+"""Snapshots as bytes: built once, encoded once, cached and shared."""

@@ -1,4 +1,4 @@
-"""A body as it goes on the wire. Without the web framework: the diagnostic, which makes bodies too, serves nothing."""
+"""An encoded response body. Free of the web framework, since the diagnostic builds bodies too."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from planetwire.web.snapshots.encodings import Encoding, compress
 
 
 def digest(body: bytes) -> str:
-    """What tells one body from another."""
+    """The hash that identifies a body."""
     return hashlib.blake2b(body, digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """One body as it goes on the wire, and its strong ETag with quotes, `"<epoch>:<revision>:<hash of the bytes>"`."""
+    """One encoded body, and its strong ETag with quotes, `"<epoch>:<revision>:<hash of the bytes>"`."""
 
     etag: str
     body: bytes | memoryview
@@ -29,12 +29,12 @@ class Encoded:
 
     @property
     def cursor(self) -> Cursor:
-        """What the tag says of it."""
+        """The cursor in the tag."""
         epoch, revision, _ = self.etag.strip('"').split(":")
         return Cursor(epoch, int(revision))
 
     async def compressed(self, encoding: Encoding) -> Encoded:
-        """This one, plain, in another coding: a representation of its own, with a tag of its own."""
+        """This uncompressed body in another coding: another representation, with its own tag."""
         if encoding == "identity":
             return self
         return await asyncio.to_thread(lambda: Encoded.of(self.cursor, compress(self.body, encoding)))

@@ -20,7 +20,7 @@ ENCODINGS: tuple[Encoding, ...] = ("identity", "gzip", "zstd")
 GZIP_LEVEL = 6
 ZSTD_LEVEL = 1
 
-_UNNAMED = 0.0005  # identity is always acceptable unless excluded, and less wanted than any weight that can be written
+_UNNAMED = 0.0005  # identity is always acceptable unless excluded, and below any weight that a header can express
 _ITEM = re.compile(r"\s*([^\s;]+)\s*(?:;\s*q=(0(?:\.[0-9]{0,3})?|1(?:\.0{0,3})?)\s*)?")
 
 
@@ -32,7 +32,7 @@ def negotiate(header: str) -> Encoding:
 def choose(header: str, offered: Sequence[C]) -> C | Literal["identity"]:
     """The coding with the largest weight; of equal ones the first, and none last. Raises NotAcceptable.
 
-    `*` means gzip first: who names nothing is served best by what everyone can read.
+    `*` means gzip first, which every client can decode.
     """
     given = _weights(header)
     others = given.get("*", 0.0)
@@ -49,13 +49,13 @@ def choose(header: str, offered: Sequence[C]) -> C | Literal["identity"]:
 
 
 def _weights(header: str) -> dict[str, float]:
-    """By coding; an item that cannot be read is as if it were absent."""
+    """By coding; invalid items are ignored."""
     items = (_ITEM.fullmatch(item) for item in header.lower().split(","))
     return {found[1].removeprefix("x-"): float(found[2] or 1) for found in items if found}
 
 
 def compress(body: bytes | memoryview, encoding: Encoding) -> bytes:
-    """The same bytes for the same body. Busy for as long as it takes, without the interpreter's lock."""
+    """Deterministic. Blocks the thread, but releases the interpreter's lock."""
     if encoding == "gzip":
         return gzip.compress(body, GZIP_LEVEL, mtime=0)
     if encoding == "zstd":

@@ -1,4 +1,4 @@
-"""One build for everybody who asks for the same thing while it is under way."""
+"""Shares one build among all concurrent requests for the same key."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ T = TypeVar("T")
 
 
 class SingleFlight(Generic[T]):
-    """The key must name all that the result depends on: who comes with another key never joins."""
+    """The key must contain everything that the result depends on."""
 
     def __init__(self) -> None:
         self._flights: dict[Hashable, asyncio.Task[T]] = {}
 
     async def share(self, key: Hashable, build: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result of `build`, of whoever began it; raises what it raises, to all."""
+        """The result of `build`, or of one already running; its exception is raised to all."""
         flight = self._flights.get(key)
         if flight is None:
             flight = asyncio.create_task(build(), name=f"build {key}")
             self._flights[key] = flight
             flight.add_done_callback(lambda done: self._landed(key, done))
-        return await asyncio.shield(flight)  # a client that leaves does not take the others' result with it
+        return await asyncio.shield(flight)  # a client that disconnects must not cancel the others' build
 
     def _landed(self, key: Hashable, flight: asyncio.Task[T]) -> None:
         self._flights.pop(key, None)
         if not flight.cancelled():
-            flight.exception()  # seen, also when nobody waits any more
+            flight.exception()  # retrieved, so that asyncio does not warn if no caller waits any more
 
     async def aclose(self) -> None:
-        """End what is being built."""
+        """Cancel running builds."""
         flights = list(self._flights.values())
         for flight in flights:
             flight.cancel()

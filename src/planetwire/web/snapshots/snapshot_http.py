@@ -16,7 +16,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {304: {"description": "The client h
 
 
 def asked_encoding(request: Request) -> Encoding:
-    """What the request's Accept-Encoding, in however many lines, wants most. Raises NotAcceptable."""
+    """The preferred coding of the request's Accept-Encoding lines. Raises NotAcceptable."""
     return negotiate(",".join(request.headers.getlist("accept-encoding")))
 
 

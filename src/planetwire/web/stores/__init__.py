@@ -1,1 +1,1 @@
-"""What web processes keep and share: a backend a file, each behind its port."""
+"""The stores of web processes: one backend a file, each behind its port."""

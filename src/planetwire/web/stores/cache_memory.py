@@ -9,15 +9,15 @@ from planetwire.model import Cursor
 from planetwire.model.cache_names import is_meant
 
 BYTES_MAX = 256 * 1024 * 1024
-BODIES_MAX = 256  # many small ones would cost more than their bytes
-NAMES_MAX = 1_024  # names whose generations are remembered one by one
+BODIES_MAX = 256  # bounds the overhead of many small bodies
+NAMES_MAX = 1_024  # names with a generation of their own
 
 
 class MemoryCache:
-    """Bounded by bytes and number; what was read longest ago goes first. Used from one event loop only.
+    """An LRU cache bounded by bytes and number. Used from one event loop only.
 
-    Invariant: a body is stored only under the generation that was present when its reader began, so nothing read
-    before an invalidation can come back after it.
+    Invariant: a body is stored only if the generation is still the one at the start of its read, so that no data read
+    before an invalidation can be stored after it.
     """
 
     def __init__(self, max_bytes: int = BYTES_MAX, max_bodies: int = BODIES_MAX) -> None:
@@ -29,7 +29,7 @@ class MemoryCache:
         self._bodies: OrderedDict[str, bytes] = OrderedDict()
 
     def generation(self, name: str) -> int:
-        """See the port. A name that was forgotten meanwhile has that of the newest invalidation, whatever it meant."""
+        """See the port. A name that was evicted has the generation of the newest invalidation of any name."""
         known = self._generations.get(name)
         if known is None:
             known = self._generations[name] = self._moves
@@ -45,11 +45,11 @@ class MemoryCache:
         return body
 
     async def find(self, name: str, cursor: Cursor) -> bytes | None:
-        """No other process stores here; what this one has, `get` gives."""
+        """Always None: no other process stores here."""
         return None
 
     async def put(self, name: str, generation: int, cursor: Cursor, body: bytes) -> bool:
-        """Store; False when the generation moved on, or the body is larger than the whole cache."""
+        """Store; False if the generation has changed, or the body is larger than the whole cache."""
         if generation != self.generation(name) or len(body) > self._max_bytes:
             return False
         self._drop(name)
@@ -60,7 +60,7 @@ class MemoryCache:
         return True
 
     async def invalidate(self, patterns: Sequence[str]) -> None:
-        """Drop the bodies that a pattern means, and no other."""
+        """Drop exactly the bodies that match a pattern."""
         self._moves += 1
         for name in [name for name in self._generations if is_meant(name, patterns)]:
             self._generations[name] = self._moves

@@ -1,12 +1,12 @@
-"""Encoded snapshots that several web processes share: port `Cache`, this process's memory before Redis.
+"""Encoded snapshots shared by several web processes: port `Cache`, with this process's memory in front of Redis.
 
-The key holds epoch and revision of the newest event whose cache patterns mean the body, as the log has them: what lies
-under a key is the layer at that revision or later, whoever stored it and however late. So a pattern drops what it
-means for every process, and no race, no FLUSHALL and no counter that began anew can bring old data back: a reader
-that was slow stores under a revision that nobody asks for any more.
+The key contains epoch and revision of the newest event in the log whose cache patterns match the body, so its value is
+the layer at that revision or later, whichever process stored it and however late. So an event invalidates the body for
+every process, and no race, FLUSHALL or reset counter can bring old data back: a slow reader stores under a revision
+that is no longer requested.
 
-What is deleted is deleted for room alone: bodies that a pattern meant, and of what is shared the oldest. Each process
-deletes what it stored itself, by key: nobody walks through a server that others may have filled.
+Deletion only saves space: of bodies that a pattern matched, and of the oldest shared ones. Each process deletes its own
+bodies, by key: nothing scans a server that other programs may have filled.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from planetwire.web.snapshots.encodings import compress
 from planetwire.web.stores.cache_memory import BYTES_MAX, MemoryCache
 from planetwire.web.stores.link_redis import RedisLink
 
-KEPT_S = 900  # of a process that died, or could not delete
-BODY_BYTES_MAX = 2 * 1024 * 1024  # more, compressed, does not pass within the time that a reader has
-SHARED_MAX = 64  # bodies of one process that lie there
-SENDING_MAX = 8  # on their way at once; more are not shared
+KEPT_S = 900  # expiry, in case the process cannot delete
+BODY_BYTES_MAX = 2 * 1024 * 1024  # compressed; a larger body is not transferred within a reader's time limit
+SHARED_MAX = 64  # bodies of one process in Redis
+SENDING_MAX = 8  # concurrent transfers; more bodies are not shared
 
 
 class RedisCache:
-    """As `MemoryCache` for what this process has; Redis is asked on a miss only. Without Redis, memory alone."""
+    """A `MemoryCache`; Redis is queried on a miss only. Without Redis, memory alone."""
 
     def __init__(self, link: RedisLink, memory: MemoryCache | None = None, *, max_shared: int = SHARED_MAX) -> None:
         self._link = link
@@ -46,11 +46,11 @@ class RedisCache:
         return self._memory.generation(name)
 
     async def get(self, name: str) -> bytes | None:
-        """What this process holds. Redis is not asked: a hit costs no round trip."""
+        """The body in this process; without a round trip to Redis."""
         return await self._memory.get(name)
 
     async def find(self, name: str, cursor: Cursor) -> bytes | None:
-        """What any process stored for exactly this cursor; None when nobody has, or Redis does not answer."""
+        """The body that any process stored for exactly this cursor; None if there is none, or Redis does not answer."""
         key = self._key(name, cursor)
 
         async def fetch(redis: Redis) -> bytes | None:
@@ -61,14 +61,14 @@ class RedisCache:
         return None if packed is None else await asyncio.to_thread(_opened, packed)
 
     async def put(self, name: str, generation: int, cursor: Cursor, body: bytes) -> bool:
-        """Keep here unless the generation moved on, and hand to Redis without waiting for it."""
+        """Store here unless the generation has changed, and send to Redis without waiting."""
         kept = await self._memory.put(name, generation, cursor, body)
         if kept:
             self._send(lambda: self._share(name, generation, self._key(name, cursor), body))
         return kept
 
     async def _share(self, name: str, generation: int, key: str, body: bytes) -> None:
-        """Compressed whatever it is, so that a large plain body passes too: all forms can be made of it."""
+        """Always compressed, so that a large plain body fits too; all codings can be made from it."""
         packed = await asyncio.to_thread(compress, body, "zstd")
         if len(packed) > BODY_BYTES_MAX or generation != self.generation(name):
             return
@@ -78,7 +78,7 @@ class RedisCache:
             await self._forget([self._shared.popitem(last=False)[0]])
 
     async def invalidate(self, patterns: Sequence[str]) -> None:
-        """Drop what this process holds, and what it shared: nobody asks for it under the next revision."""
+        """Drop the matching bodies here and those shared: the next revision has another key."""
         past = [key for key, name in self._shared.items() if is_meant(name, patterns)]
         if past and self._send(lambda: self._forget(past)):
             for key in past:
@@ -89,7 +89,7 @@ class RedisCache:
         await self._link.ask(lambda redis: redis.unlink(*keys))
 
     def _send(self, work: Callable[[], Awaitable[Any]]) -> bool:
-        """In the background, boundedly: nothing waits for it, and nothing is wrong when it is left out."""
+        """In the background, with a bound; skipping it is harmless."""
         if len(self._sending) >= SENDING_MAX or self._link.bypassed:
             return False
         task = asyncio.ensure_future(work())
@@ -98,7 +98,7 @@ class RedisCache:
         return True
 
     async def aclose(self) -> None:
-        """Give up what is on its way; the link belongs to whoever made it."""
+        """Cancel transfers; the link is closed by its creator."""
         sending = list(self._sending)
         for task in sending:
             task.cancel()
@@ -109,7 +109,7 @@ class RedisCache:
 
 
 def _opened(packed: bytes) -> bytes | None:
-    """None for what is no body of ours: somebody else wrote under our key."""
+    """None for a value that is not ours: another program wrote to our key."""
     try:
         if not 0 <= zstandard.frame_content_size(packed) <= BYTES_MAX:
             return None

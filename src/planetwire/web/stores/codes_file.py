@@ -13,14 +13,14 @@ from planetwire.web.stores.codes_memory import CODE_S
 
 
 class FileCodes:
-    """Whoever removes the file took the code, so nobody else did."""
+    """Removing the file takes the code; only one process can succeed."""
 
     def __init__(self, folder: Path, now: Callable[[], float] = time.time) -> None:
         self._folder = folder
         self._now = now
 
     async def offer(self, code: str) -> None:
-        """From now on any process can take it. Those that nobody took in time go."""
+        """Make the code available to all processes. Expired codes are deleted."""
         make_folders(self._folder)
         for kept in self._folder.iterdir():
             self._remove(kept)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from planetwire.text.fingerprint import fingerprint
 
 CODE_S = 600  # life of a code
-CODES_MAX = 100  # kept; the oldest goes first
+CODES_MAX = 100  # stored; the oldest is dropped first
 
 
 class MemoryCodes:
@@ -20,7 +20,7 @@ class MemoryCodes:
         self._offered: OrderedDict[str, float] = OrderedDict()
 
     async def offer(self, code: str) -> None:
-        """From now on it can be taken."""
+        """Make the code available."""
         self._offered[fingerprint(code)] = self._now()
         while len(self._offered) > CODES_MAX:
             self._offered.popitem(last=False)

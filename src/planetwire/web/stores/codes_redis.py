@@ -8,9 +8,9 @@ from planetwire.web.stores.link_redis import RedisLink
 
 
 class RedisCodes:
-    """Where a code was put decides alone: what Redis took is asked of Redis only, so that nothing is taken twice.
+    """A code is checked only in the store that accepted it, so that none can be taken twice.
 
-    A code that Redis lost is wrong then; the admin token still signs in.
+    A code that Redis lost is invalid; the admin token still signs in.
     """
 
     def __init__(self, link: RedisLink) -> None:

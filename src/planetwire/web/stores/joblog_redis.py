@@ -1,4 +1,4 @@
-"""The last lines of each job in Redis, a list a job that goes by itself: port JobLog."""
+"""The last lines of each job in Redis, an expiring list a job: port JobLog."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planetwire.model import JobLine
 from planetwire.web.stores.link_redis import RedisLink
 
 LINES_KEPT = 200
-JOBS_KEPT = 10_000  # with lines; the jobs of the least ids are forgotten first
+JOBS_KEPT = 10_000  # with lines; jobs with the lowest ids are dropped first
 
 
 class RedisJobLog:
@@ -30,9 +30,9 @@ class RedisJobLog:
 
         async def push(redis: Redis) -> Any:
             async with redis.pipeline(transaction=False) as pipe:
-                for task_id, told in lines.items():
+                for task_id, added in lines.items():
                     key = self._key(task_id)
-                    pipe.rpush(key, *(_bytes(line) for line in told[-LINES_KEPT:]))
+                    pipe.rpush(key, *(_bytes(line) for line in added[-LINES_KEPT:]))
                     pipe.ltrim(key, -LINES_KEPT, -1)
                     pipe.pexpire(key, int(self._keep_s * 1000))
                     pipe.zadd(index, {str(task_id): task_id})
@@ -58,16 +58,16 @@ class RedisJobLog:
     async def read(self, task_id: int) -> Sequence[JobLine]:
         """See the port."""
 
-        async def look(redis: Redis) -> Any:
+        async def fetch(redis: Redis) -> Any:
             return await redis.lrange(self._key(task_id), 0, -1)
 
-        done, found = await self._link.ask(look)
+        done, found = await self._link.ask(fetch)
         if not done:
             raise BackendError("Redis does not answer")
         return [_line(each) for each in found or ()]
 
     async def prune(self) -> int:
-        """See the port. Redis forgets by itself."""
+        """See the port. Redis expires keys by itself."""
         return 0
 
     def _key(self, task_id: int) -> str:

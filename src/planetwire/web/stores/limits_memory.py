@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from planetwire.ports import Limit
 
 WINDOW_S = 60.0
-KEYS_MAX = 10_000  # remembered of a kind; the one whose minute began longest ago goes first
+KEYS_MAX = 10_000  # of a kind; the one whose minute began first is dropped first
 DEFAULTS: Mapping[Limit, int] = {Limit.SIGN_IN: 10, Limit.INGEST: 120_000, Limit.STREAM: 1_200}
 
 
@@ -30,14 +30,14 @@ class MemoryLimits:
         return wait_s
 
     def wait_s(self, kind: Limit, key: str, cost: int) -> float:
-        """What `take` would say; nothing is taken."""
+        """The result of `take` without taking."""
         since, used = self._counts[kind].get(key, (0.0, 0))
         if not used or used + min(cost, self._rates[kind]) <= self._rates[kind]:
             return 0.0
         return max(0.0, since + WINDOW_S - self._now())
 
     def note(self, kind: Limit, key: str, cost: int) -> None:
-        """Taken, whether or not it fits."""
+        """Take even beyond the limit."""
         counts, now, spent = self._counts[kind], self._now(), min(cost, self._rates[kind])
         since, used = counts.get(key, (now, 0))
         if now - since < WINDOW_S and used:

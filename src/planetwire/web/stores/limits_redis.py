@@ -1,8 +1,8 @@
 """`Limits` counted over all web processes.
 
-What is frequent is fetched in blocks: a process asks for a twentieth of a minute's allowance and spends it by itself,
-so that a push costs no question of its own. Never more than the allowance is given out; what a process has not spent
-when the minute ends is lost.
+Frequent kinds are fetched in blocks: a process takes a twentieth of a minute's allowance and spends it locally, so that
+a push costs no round trip. In total never more than the allowance is given out; unspent parts of a block are lost when
+the minute ends.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from planetwire.ports import Limit
 from planetwire.web.stores.limits_memory import DEFAULTS, KEYS_MAX, WINDOW_S, MemoryLimits
 from planetwire.web.stores.link_redis import RedisLink
 
-BLOCKS = 20  # of a minute's allowance, where it is frequent
+BLOCKS = 20  # of a minute's allowance, for frequent kinds
 
-# Gives out up to ARGV[2] of ARGV[3], at least ARGV[1] or nothing; answers what it gave and how long the minute lasts.
+# Takes up to ARGV[2] of ARGV[3], at least ARGV[1] or nothing; returns the amount and how long the minute lasts.
 TAKE = """
 local used = tonumber(redis.call('get', KEYS[1]) or '0')
 local given = math.min(tonumber(ARGV[2]), tonumber(ARGV[3]) - used)
@@ -41,7 +41,7 @@ class _Block:
 
 
 class RedisLimits:
-    """This process counts too: without Redis, or after it forgot everything, at least its own count stands."""
+    """Counts in this process too, so that without Redis, or after it lost its data, at least the local limit holds."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class RedisLimits:
             return wait_s
         cost = min(cost, self._rates[kind])
         if not self._spend(kind, key, cost):
-            # One at a time: of a hundred that come at once each would fetch a block, and the minute would be given out.
+            # Serialised: a hundred concurrent calls would each fetch a block and use up the minute.
             lock = self._locks.setdefault((kind, key), asyncio.Lock())
             async with lock:
                 wait_s = 0.0 if self._spend(kind, key, cost) else await self._fetch(kind, key, cost)
@@ -73,7 +73,7 @@ class RedisLimits:
         return 0.0
 
     def _spend(self, kind: Limit, key: str, cost: int) -> bool:
-        """Of what was fetched before."""
+        """From the fetched block."""
         block = self._blocks.get((kind, key))
         if block is None or block.left < cost or self._now() >= block.until:
             return False
@@ -90,7 +90,7 @@ class RedisLimits:
 
         done, answer = await self._link.ask(take)
         if not done or answer is None:
-            return 0.0  # its own count has room, and decides alone then
+            return 0.0  # without Redis the local count decides
         given, left_ms = answer
         if not given:
             return max(left_ms, 1) / 1000

@@ -1,6 +1,6 @@
 """`Sessions` of one data dir: a file each, so that every web process on it sees them, also after a restart.
 
-A file's time is when its session ends. Whatever cannot be read as a session is none.
+A file's mtime is the end of its session. An unreadable file counts as no session.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 
 
 class FileSessions:
-    """What was ended stays ended after a power cut: the folder is written through."""
+    """An ended session stays ended after a power cut: the folder is fsynced."""
 
     def __init__(self, folder: Path, now: Callable[[], float] = time.time, most: int = SESSIONS_MAX) -> None:
         self._folder = folder
@@ -38,7 +38,7 @@ class FileSessions:
 
     async def open(self, key: str, session: Session) -> None:
         """See the port."""
-        with _told():
+        with _translated():
             await asyncio.to_thread(self._open, key, session)
 
     async def find(self, key: str) -> Session | None:
@@ -58,12 +58,12 @@ class FileSessions:
     async def end(self, key: str) -> None:
         """See the port."""
         if _KEY.fullmatch(key):
-            with _told():
+            with _translated():
                 await asyncio.to_thread(self._remove, [self._folder / key])
 
     async def end_all(self) -> int:
         """See the port."""
-        with _told():
+        with _translated():
             return await asyncio.to_thread(self._end_all)
 
     def _open(self, key: str, session: Session) -> None:
@@ -81,7 +81,7 @@ class FileSessions:
         self._write_through()
 
     def _make_room(self) -> None:
-        """Expired ones go, and of too many those that end first."""
+        """Delete expired sessions, and beyond the maximum those that end first."""
         kept = sorted(self._files(), key=lambda found: found[1])
         over = len(kept) - (self._most - 1)
         self._remove([file for rank, (file, ends) in enumerate(kept) if rank < over or ends <= self._now()])
@@ -92,7 +92,7 @@ class FileSessions:
         return len(files)
 
     def _files(self) -> list[tuple[Path, float]]:
-        """Each with its time; also those that a process left half written."""
+        """Each with its mtime; also incomplete ones of a killed process."""
         found = []
         with suppress(FileNotFoundError):
             for entry in os.scandir(self._folder):
@@ -124,7 +124,7 @@ def _session(body: bytes) -> Session | None:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _translated() -> Iterator[None]:
     try:
         yield
     except OSError as error:

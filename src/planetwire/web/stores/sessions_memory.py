@@ -1,4 +1,4 @@
-"""`Sessions` of this process: they end with it."""
+"""`Sessions` in this process, which end with it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`Sessions` of web processes on several hosts.
 
-Where a session was put decides alone: one that was opened while Redis was away is this data dir's. While Redis is away
-its sessions cannot be told from ended ones, so nobody is let in by them and nobody is told that they have ended.
+A session belongs to the store that accepted it: one opened while Redis was unreachable is in this data dir. While Redis
+is unreachable its sessions may be valid or ended, so they neither grant access nor are reported as ended.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class RedisSessions:
-    """A key each, and one list of them by their end."""
+    """One key a session, and one set of them ordered by their end."""
 
     def __init__(
         self, link: RedisLink, own: Sessions, now: Callable[[], float] = time.time, most: int = SESSIONS_MAX

@@ -1,4 +1,4 @@
-"""`TokenBook` of one data dir: `tokens.json`, which `planetwire tokens` writes and every web process looks at."""
+"""`TokenBook` of one data dir: `tokens.json`, written by `planetwire tokens` and read by every web process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 class FileTokens:
-    """Kept are names, roles and hashes. A file that cannot be read lets nobody in."""
+    """Stores names, roles and hashes. An unreadable file grants no access."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -34,7 +34,7 @@ class FileTokens:
         self._holders: tuple[Holder, ...] = ()
 
     def holders(self) -> Sequence[Holder]:
-        """See the port. Read again when the file is another."""
+        """See the port. Read again after the file was replaced."""
         seen = self._state()
         if seen != self._seen:
             self._seen, self._holders = seen, ()
@@ -52,7 +52,7 @@ class FileTokens:
         return found.st_ino, found.st_mtime_ns, found.st_size
 
     def records(self) -> list[Json]:
-        """What is in the file, in name order. Raises SetupError when it cannot be read."""
+        """The file's entries in name order. Raises SetupError if it cannot be read."""
         try:
             with self._path.open("rb") as file:
                 records = json.loads(file.read(SIZE_MAX))
@@ -65,7 +65,7 @@ class FileTokens:
         return sorted(records, key=lambda record: str(record["name"]))
 
     def add(self, name: str, role: Role, digest: str) -> None:
-        """Raises InputError for a name that is none, StateError for one that is taken or one too many."""
+        """Raises InputError for an invalid name, StateError for a taken one or too many tokens."""
         if not _NAME.fullmatch(name):
             raise InputError("a name has 1 to 64 letters, digits, dots, dashes and underscores", code="bad_name")
 

@@ -1,4 +1,4 @@
-"""Bodies of the terminal's snapshots in this process: built once per content, compressed once for each coding asked."""
+"""Caches the terminal's snapshots in this process: built once per content, compressed once per requested coding."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from planetwire.web.snapshots.encoded import Encoded
 from planetwire.web.snapshots.encodings import Encoding
 from planetwire.web.snapshots.single_flight import SingleFlight
 
-BODIES_MAX = 128  # remembered, the oldest goes first
+BODIES_MAX = 128  # cached; the oldest is dropped first
 GOOD_FOR_S = 5.0  # without a new event a snapshot changes only with the age of its readings
 
 Build = Callable[[], Awaitable[tuple[Json, Json]]]
-"""Gives the content of a snapshot and its stamp: what says when it was made."""
+"""Builds the content of a snapshot, and its stamp: the fields with the time of its making."""
 
 Generation = Callable[[str], int]
 """Of a name in the cache; see the port `Cache`."""
@@ -40,7 +40,7 @@ class TerminalBodies:
     """Keeps bodies by name. The same content keeps its bytes, its stamp and so its ETag."""
 
     def __init__(self, clock: Clock, generation: Generation = lambda name: 0) -> None:
-        """`generation` moves when somebody clears the cache: then the store is asked again before the 5 s are over."""
+        """`generation` changes when the cache is cleared: then the store is read again before the 5 s are over."""
         self._clock = clock
         self._generation = generation
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
@@ -48,7 +48,7 @@ class TerminalBodies:
         self._compressing = SingleFlight[Encoded]()
 
     async def get(self, name: str, cursor: Cursor, encoding: Encoding, build: Build) -> Encoded:
-        """The body of exactly this cursor, compared with the store in the last 5 s; however many ask, one build."""
+        """The body of exactly this cursor, compared with the store in the last 5 s; one build for all."""
         kept = self._kept.get(name)
         generation = self._generation(terminal_body(name))  # before the readings
         if kept is None or kept.cursor != cursor or not self._still_good(kept, generation):

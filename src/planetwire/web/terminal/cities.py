@@ -94,7 +94,7 @@ class Terminal:
         return latest.get(city.key, ()), highs.get(city.key)
 
     async def batch(self, names: Sequence[str], encoding: Encoding) -> Encoded:
-        """Details of several cities. One that fails is listed in `errors` and takes nothing from the others."""
+        """Details of several cities. One that fails is listed in `errors` and does not affect the others."""
         cursor = await self._cursor()
         content = {**await self._details(names), "revision": cursor.revision, "epoch": cursor.epoch}
         return await Encoded.of(cursor, orjson.dumps(content)).compressed(encoding)
@@ -146,7 +146,7 @@ def router(
     guard: Guard,
     generation: Generation = lambda name: 0,
 ) -> APIRouter:
-    """The terminal's reading routes. `generation` of a snapshot's name moves when a cache pattern means it."""
+    """The terminal's reading routes. `generation` of a snapshot's name changes when a cache pattern matches it."""
     routes = APIRouter(dependencies=[Depends(guard.reader)], tags=["terminal"])
     terminal = Terminal(store, log, clock, sources, TerminalBodies(clock, generation))
     registry = _registry()

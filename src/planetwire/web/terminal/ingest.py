@@ -29,7 +29,7 @@ Accept = Callable[[Sequence[object]], Awaitable[Sequence[Json]]]
 
 
 class IngestEndpoint:
-    """Takes what is pushed, whoever brings the bytes: the route here, or the protocol class (`push_protocol`)."""
+    """Accepts pushed patches from the route here or the protocol class (`push_protocol`)."""
 
     def __init__(self, accept: Accept, guard: Guard) -> None:
         """`accept` gives one result a patch, `{revision, duplicate}` or `{code, error}`."""
@@ -51,7 +51,7 @@ class IngestEndpoint:
 
 
 class Direct(APIRoute):
-    """Its endpoint takes the request and nothing else: finding that out anew costs more than to store the patch."""
+    """Calls its endpoint with the request: FastAPI's resolution of parameters costs more than storing the patch."""
 
     def get_route_handler(self) -> Handler:
         """The endpoint as it is."""
@@ -91,7 +91,7 @@ async def read_body(request: Request, limit_bytes: int) -> bytes:
 
 def _parse(body: bytes) -> object:
     try:
-        return orjson.loads(body)  # a patch that is nested too deep is refused alone
+        return orjson.loads(body)  # too deep nesting is refused per patch, later
     except orjson.JSONDecodeError as error:
         raise InputError(f"not JSON: {error}", code="bad_json") from error
 

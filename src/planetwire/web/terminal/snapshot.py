@@ -1,6 +1,6 @@
 """Snapshots of the terminal from stored readings. Pure.
 
-A page that applies patches with `is_latest` to a snapshot arrives at the next snapshot: both mean the same headline
+A page that applies patches with `is_latest` to a snapshot arrives at the next snapshot: both use the same headline
 (observing.headline).
 """
 
@@ -22,7 +22,7 @@ POINTS_MAX = 1_500  # of one curve: a day of 25 hours by the minute
 
 
 def curve_start(city: City, now: datetime) -> datetime:
-    """Since when a city's curves are given: its local day so far, and 24 hours at least."""
+    """The start of a city's curves: its local day so far, and 24 hours at least."""
     return min(day_start(city, now), now - CURVE_BACK)
 
 
@@ -32,7 +32,7 @@ def day_start(city: City, now: datetime) -> datetime:
 
 
 def freshness(sources: Sources, city: City, reading: Json | None, now: datetime) -> Freshness:
-    """How late the city's reading is in the terms of its source; `unknown` without one."""
+    """The freshness of the city's reading by the limits of its source; `unknown` without a reading."""
     if reading is None:
         return Freshness.UNKNOWN
     known = sources.profile(reading["source"], city.metar_cadence_s)
@@ -143,7 +143,7 @@ def registry_entry(city: City) -> Json:
 
 
 def settlement_station(city: City) -> Json:
-    """What settles the city's day; `runway` where sensors beside one stand for it."""
+    """The station that settles the city's day; `runway` if sensors beside one replace it."""
     return {
         "source": city.settlement.source,
         "station_code": city.settlement.station,
@@ -184,7 +184,7 @@ def _curves(sources: Sources, city: City, readings: Sequence[Json], history: His
 
 
 def thin(points: Sequence[tuple[int, float]]) -> Sequence[tuple[int, float]]:
-    """The points themselves, or the last of each minute when there are more than a curve may have."""
+    """The points, or only the last of each minute if there are more than a curve may have."""
     if len(points) <= POINTS_MAX:
         return points
     return list({at_ms // 60_000: (at_ms, temp_c) for at_ms, temp_c in points}.values())
