@@ -1,7 +1,7 @@
 /** Where the globe's runtime files are served from; set at build time. */
 declare const CESIUM_BASE_URL: string;
 
-/** What browser tests look at; each page fills in its own part and removes it when it is left. */
+/** Hooks for browser tests; each page fills in its own part and removes it when it is left. */
 interface PlanetwireHooks {
   terminal?: {
     /** Number of points held for a series of a city, or of all of its series. */

@@ -13,7 +13,7 @@ export interface Backoff {
   readonly attempts: number;
 }
 
-/** Full jitter spreads clients that lost one server over the whole interval, so they do not return as one herd. */
+/** Full jitter spreads the clients of a lost server over the whole interval, which avoids a thundering herd. */
 export function createBackoff({
   floor_ms = 1_000,
   ceiling_ms = 30_000,

@@ -1,5 +1,5 @@
 /**
- * How far each city is known, and what must wait until it is known further.
+ * Tracks the revision known of each city, and holds back events until a gap before them is closed.
  *
  * Invariant: what is released for a city is a snapshot followed by an unbroken run of its events. An event whose
  * predecessor is missing is held until a snapshot, or the missing event, closes the gap.
@@ -7,13 +7,13 @@
 import type { Cursor } from "./cursor";
 import type { CityStep } from "./sse_frames";
 
-/** Steps held for one city; beyond it the oldest is given up and the snapshot must reach further. */
+/** Steps held for one city; beyond it the oldest is dropped and the snapshot must be newer. */
 const HELD_MAX = 2_000;
 
 interface Place {
   /** Everything up to here is known; null before the first snapshot. */
   through: number | null;
-  /** What is shown, also while nothing is known: no older snapshot takes its place. */
+  /** The revision shown, also while nothing is known: no older snapshot replaces it. */
   shown: number;
   /** A snapshot must reach at least this revision. */
   required: number | null;
@@ -34,7 +34,7 @@ export interface Arrival {
   take: boolean;
   /** False: something is still missing, fetch again. */
   enough: boolean;
-  /** It is of another log than the stream, and of none that was left. */
+  /** It is of a log that is neither the stream's nor an abandoned one. */
   foreign: boolean;
   /** To be applied after it, in this order. */
   steps: readonly CityStep[];
@@ -45,7 +45,7 @@ const NOTHING: Release = { steps: [], gap: false };
 export class CityCursors {
   epoch: string | null = null;
   readonly #places = new Map<string, Place>();
-  /** Logs that were left: their answers are late, and no news of another log. Only a stream can bring one back. */
+  /** Abandoned logs: late answers from them do not mean a new log. Only a stream can return to one. */
   readonly #left = new Set<string>();
   /** What the present connection covers: every event after `from`, and each city's last revision when it joined. */
   #cover: { from: number; last: ReadonlyMap<string, number> } | null = null;
@@ -59,7 +59,7 @@ export class CityCursors {
     return place;
   }
 
-  /** The least that a snapshot of the city must reach; 0 when any will do. */
+  /** The minimum revision of a snapshot of the city; 0: any. */
   required(city: string): number {
     return this.#places.get(city)?.required ?? 0;
   }
@@ -99,13 +99,13 @@ export class CityCursors {
     return true;
   }
 
-  /** The connection is gone: what was held waits for nothing more, since the next one sends it again in its order. */
+  /** The connection is lost: held steps are dropped, since the next one sends them again in order. */
   leave(): void {
     this.#cover = null;
     for (const place of this.#places.values()) place.held = [];
   }
 
-  /** Another log began: nothing known of the old one means anything. */
+  /** A new log began: revisions of the old one are meaningless. */
   reset(epoch: string): void {
     if (this.epoch !== null) this.#left.add(this.epoch);
     this.#left.delete(epoch);
@@ -113,7 +113,7 @@ export class CityCursors {
     this.#places.clear();
   }
 
-  /** The server cannot replay: nothing of the city counts until a snapshot reaches `revision`. */
+  /** The server cannot replay: the city is unknown until a snapshot reaches `revision`. */
   invalidate(city: string, revision: number): void {
     const place = this.#place(city);
     place.shown = place.through ?? place.shown;
@@ -122,7 +122,7 @@ export class CityCursors {
   }
 
   receive(step: CityStep): Release {
-    // Events without a position come from servers older than revisions: they are taken as they come.
+    // Events without a position come from servers older than revisions: applied in order of arrival.
     if (step.revision === null) return { steps: [step], gap: false };
     const place = this.#place(step.city);
     if (step.revision <= (place.through ?? -1)) return NOTHING;
@@ -150,7 +150,7 @@ export class CityCursors {
     this.epoch = epoch;
     const place = this.#place(city);
     if (revision < (place.through ?? place.shown)) {
-      // Overtaken by the stream: what is shown is newer and stays.
+      // Older than the stream's state, which stays.
       return { take: false, enough: place.required === null, foreign: false, steps: [] };
     }
     place.through = revision;
@@ -165,7 +165,7 @@ export class CityCursors {
   }
 }
 
-/** False when the step is there already. */
+/** False for a duplicate. */
 function hold(place: Place, step: CityStep): boolean {
   const revision = step.revision ?? 0;
   let at = place.held.length;
@@ -179,7 +179,7 @@ function hold(place: Place, step: CityStep): boolean {
   return true;
 }
 
-/** Takes from `held` what follows on, and notes what is missing before the rest. */
+/** Releases the held steps that follow without a gap, and records what is missing before the rest. */
 function drain(place: Place): CityStep[] {
   if (place.through === null) return [];
   const run: CityStep[] = [];

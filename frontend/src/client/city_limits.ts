@@ -1,4 +1,4 @@
-/** Up to which age a reading of each source counts as fresh, awaited or late: what the server says, read. */
+/** Reads the server's limits: up to which age a reading of each source counts as fresh, awaited or late. */
 import { finite, type Raw, record } from "./parse";
 
 /** Ages in seconds; beyond `stale_s` a reading is stale. */

@@ -1,4 +1,4 @@
-/** Small values of the city wire: names, dates, instants, temperatures. Each gives null for what it cannot read. */
+/** Small values of the city wire: names, dates, instants, temperatures. Each returns null for an invalid value. */
 import { finite, text } from "./parse";
 
 /** Milliseconds of an ISO text with a zone, or of a number of ms; null for anything else. */

@@ -18,7 +18,7 @@ export interface RunwayPoint {
   is_settlement: boolean | null;
 }
 
-/** One change of one city, whatever shape it came in. */
+/** One change of one city, in any version of the schema. */
 export interface CityPatch {
   city: string;
   /** Null in shapes older than v1 that carry none. */
@@ -137,7 +137,7 @@ function patchOf(frame: Raw, { raw, ...values }: Body): CityPatch | null {
   };
 }
 
-/** Reads `city_observation_patch.v1`; null when it holds nothing that could be shown. */
+/** Reads `city_observation_patch.v1`; null if it has nothing to show. */
 export function readPatch(frame: Raw): CityPatch | null {
   const raw = record(frame.payload) ?? {};
   return patchOf(frame, {

@@ -1,4 +1,4 @@
-/** A place in one log: the log's life and a revision in it, written `<epoch>-<revision>`. */
+/** A position in one log: the log's id and a revision in it, written `<epoch>-<revision>`. */
 
 export interface Cursor {
   epoch: string;

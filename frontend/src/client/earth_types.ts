@@ -1,4 +1,4 @@
-/** What the Earth half says on the wire: layer events, snapshots, jobs, sources. Readers ignore unknown keys. */
+/** Types of the Earth half's messages: layer events, snapshots, jobs, sources. Readers ignore unknown keys. */
 
 import type { CardRow, Look } from "./presentation_wire";
 
@@ -86,7 +86,7 @@ export type TaskType = "collect" | "clear_data" | "clear_cache" | "earth_refresh
 
 export type JobStatus = "queued" | "running" | "cancelling" | "completed" | "failed" | "cancelled";
 
-/** A row of the ledger, as far as people look at it. */
+/** The part of a ledger row that the page shows. */
 export interface JobRow {
   id: number;
   task_type: TaskType;
@@ -98,7 +98,7 @@ export interface JobRow {
   message: string | null;
   /** What it does now: `fetch`, `write`, `clear`, or a word of a later version. */
   phase: string | null;
-  /** Committed so far; a stop keeps them. */
+  /** Committed so far; a cancel keeps them. */
   batches: number;
   rejects: number;
   /** Start of the record, or of the body, that was refused. */
@@ -129,7 +129,7 @@ export interface JobCounts {
 
 export type FinalStatus = Extract<JobStatus, "completed" | "failed" | "cancelled">;
 
-/** What becomes of ticks that passed while nothing ran: one run for all of them, or none. */
+/** The handling of ticks missed while no process ran: one run for all of them, or none. */
 export type Misfire = "once" | "skip";
 
 export interface SourceInfo {
@@ -138,7 +138,7 @@ export interface SourceInfo {
   /** Null where the server cannot hold a source. */
   paused: boolean | null;
   interval_s: number | null;
-  /** The provider's least interval; the server refuses less. */
+  /** The provider's minimum interval; the server refuses shorter ones. */
   floor_s: number | null;
   /** Whether the server knows schedules by calendar; the next four are null without. */
   has_calendar: boolean;
@@ -156,7 +156,7 @@ export interface SourceInfo {
   cooldown_until: string | null;
 }
 
-/** What is left out stays; null goes back to the source's default. */
+/** Missing fields stay as they are; null restores the source's default. */
 export interface SourceChange {
   enabled?: boolean;
   paused?: boolean;

@@ -1,4 +1,4 @@
-/** JSON over HTTP: problem documents become `HttpError`, no answer at all becomes `NetworkError`; every request ends. */
+/** JSON over HTTP: problem documents become `HttpError`, no answer `NetworkError`; every request has a timeout. */
 
 const TIMEOUT_MS = 20_000;
 
@@ -61,7 +61,7 @@ async function problem(response: Response): Promise<HttpError> {
     const text = body?.detail ?? body?.title;
     if (typeof text === "string") message = text;
   } catch {
-    // A proxy may answer with HTML: the status alone has to do.
+    // A proxy may answer with HTML: only the status is usable.
   }
   return new HttpError(response.status, code, message, retryAfter(response));
 }
@@ -117,7 +117,7 @@ export function createHttp(fetch: Fetch, limit_ms = TIMEOUT_MS): Http {
 /** The page's own client: same origin, the browser's fetch. */
 export const http: Http = createHttp((input, init) => globalThis.fetch(input, init));
 
-/** Whether trying again later can help: no answer, an overloaded or a failing server. */
+/** Whether a retry can help: no answer, an overloaded or a failing server. */
 export function isRetryable(error: unknown): boolean {
   return error instanceof NetworkError || (error instanceof HttpError && (error.status >= 500 || error.status === 429));
 }

@@ -1,4 +1,4 @@
-/** What is told beside a job: who started, stopped and repeated it, its log, and what a clear would delete. */
+/** Details of a job: who started, stopped and repeated it, its log, and what a clear would delete. */
 import type { Http } from "./http";
 import { finite, type Raw, record, text, whole } from "./parse";
 
@@ -61,7 +61,7 @@ function logLine(value: unknown): LogLine | null {
   return at === null || event === null ? null : { at, event, text: text(raw?.text) ?? "" };
 }
 
-/** Rejects with HttpError 401 or 403 for who may not see it. */
+/** Rejects with HttpError 401 or 403 without the required role. */
 export async function fetchJobNotes(http: Http, id: number): Promise<JobNotes> {
   const [acts, log] = await Promise.all(
     ["acts", "log"].map((part) => http.get<unknown>(`/api/v1/jobs/${id}/${part}`, { cache: "no-store" })),
@@ -74,7 +74,7 @@ export async function fetchJobNotes(http: Http, id: number): Promise<JobNotes> {
   };
 }
 
-/** What a clear of the source would delete now. */
+/** The number of rows that a clear of the source would delete now. */
 export async function fetchSourceRows(http: Http, source: string): Promise<SourceRows> {
   const path = `/api/v1/sources/${encodeURIComponent(source)}/rows`;
   const raw = record(await http.get<unknown>(path, { cache: "no-store" }));

@@ -1,4 +1,4 @@
-/** Jobs and sources over HTTP, and the reading of a ledger row wherever it comes from. */
+/** Jobs and sources over HTTP, and the parser of ledger rows, used for every transport. */
 import type { JobCounts, JobRow, JobStatus, Misfire, SourceChange, SourceInfo, TaskType } from "./earth_types";
 import type { Http } from "./http";
 import { finite, oneOf, type Raw, record, text, texts, whole } from "./parse";

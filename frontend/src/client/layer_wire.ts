@@ -74,7 +74,7 @@ function snapshot(raw: Raw, layer: string): Snapshot {
 }
 
 export interface SnapshotOptions {
-  /** Past every cache; without it the browser asks with the ETag it has, and a 304 costs no body. */
+  /** Bypasses every cache; without it the browser revalidates its ETag, and a 304 has no body. */
   bypass: boolean;
   signal: AbortSignal;
 }

@@ -4,7 +4,7 @@ import type { Http } from "./http";
 import { isFeature, provenance } from "./layer_wire";
 import { finite, type Raw, record, text } from "./parse";
 
-/** The server takes so many ids at once. */
+/** The server's maximum of ids per request. */
 export const IDS_MAX = 100;
 
 /** A result of a search: enough to show it and to fly to it. `feature` is its id in the layer's snapshot. */
@@ -22,7 +22,7 @@ export interface Found {
 /** A place that is not the fact's own: how it was found. */
 export interface ResolvedPlace {
   readonly method: "given" | "geocode" | "manual";
-  /** How far off it may be. */
+  /** The possible error of the position. */
   readonly precision_m: number | null;
   readonly resolver: string | null;
 }

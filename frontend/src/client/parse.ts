@@ -1,4 +1,4 @@
-/** Readers for values of unknown shape: each gives a usable value or the stated fallback, and never throws. */
+/** Readers for values of unknown shape: each returns a valid value or the stated fallback, and never throws. */
 
 export type Raw = Readonly<Record<string, unknown>>;
 

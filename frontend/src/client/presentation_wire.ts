@@ -59,7 +59,7 @@ export type Size =
     };
 
 export interface Late {
-  /** The value that says how old is late, if there is one. */
+  /** The name of the value with the age limit, if there is one. */
   readonly value: string | null;
   readonly after_s: number;
   readonly alpha: number;
@@ -90,7 +90,7 @@ export interface CardRow extends Labelled {
   /** The value that names the unit. */
   readonly unit_from: string | null;
   readonly choices: readonly Choice[];
-  /** What is said where no value can be shown; null: the row is left out. */
+  /** The text when no value can be shown; null: the row is left out. */
   readonly otherwise: Labelled | null;
 }
 
@@ -135,12 +135,12 @@ function paint(value: unknown): Paint | null {
 function scaleClass(value: unknown, bound: "up_to_s" | "below" | "equals"): ScaleClass | null {
   const raw = record(value) ?? {};
   const key = word(raw.key);
-  const said = labels(raw);
+  const labelled = labels(raw);
   const painted = paint(raw);
   const given = bound === "equals" ? text(raw.equals) : finite(raw[bound]);
-  if (key === null || said === null || painted === null || (given === null && raw[bound] != null)) return null;
+  if (key === null || labelled === null || painted === null || (given === null && raw[bound] != null)) return null;
   const bounds = { up_to_s: null, below: null, equals: null, [bound]: given };
-  return { key, ...said, ...painted, ...bounds, size_px: pixels(raw.size_px) };
+  return { key, ...labelled, ...painted, ...bounds, size_px: pixels(raw.size_px) };
 }
 
 const BOUNDS = { age: "up_to_s", value: "below", category: "equals" } as const;
@@ -176,7 +176,7 @@ function late(value: unknown): Late | null {
   return after_s === null || alpha === null ? null : { value: word(raw?.value), after_s, alpha };
 }
 
-/** Never fails: what cannot be read is as if nothing had been declared. */
+/** Never fails: invalid parts are ignored. */
 export function look(value: unknown): Look {
   const raw = record(value);
   return raw === null ? PLAIN_LOOK : { color: scale(raw.color), size: size(raw.size), late: late(raw.late) };
@@ -185,8 +185,8 @@ export function look(value: unknown): Look {
 function choice(value: unknown): Choice[] {
   const raw = record(value) ?? {};
   const equals = word(raw.equals);
-  const said = labels(raw);
-  return equals === null || said === null ? [] : [{ equals, ...said }];
+  const labelled = labels(raw);
+  return equals === null || labelled === null ? [] : [{ equals, ...labelled }];
 }
 
 function decimals(value: unknown): number | null {
@@ -197,13 +197,13 @@ function decimals(value: unknown): number | null {
 function cardRow(value: unknown): CardRow | null {
   const raw = record(value) ?? {};
   const key = word(raw.key);
-  const said = labels(raw);
+  const labelled = labels(raw);
   const format = oneOf(raw.format, FORMATS);
   const values = list(raw.values, VALUES_MAX).flatMap((name) => word(name) ?? []);
-  if (key === null || said === null || format === null || values.length === 0) return null;
+  if (key === null || labelled === null || format === null || values.length === 0) return null;
   return {
     key,
-    ...said,
+    ...labelled,
     values,
     format,
     join: word(raw.join),
@@ -215,7 +215,7 @@ function cardRow(value: unknown): CardRow | null {
   };
 }
 
-/** Rows in order, those that can be read; a second one of a key is none. */
+/** The valid rows in order; a second row with the same key is dropped. */
 export function card(value: unknown): readonly CardRow[] {
   const rows = new Map<string, CardRow>();
   for (const item of list(value, ROWS_MAX)) {

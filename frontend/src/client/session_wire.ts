@@ -3,18 +3,18 @@ import type { Http } from "./http";
 
 export type Half = "earth" | "terminal";
 
-/** Each may what the ones before it may. */
+/** Each includes the rights of the ones before. */
 export type Role = "viewer" | "operator" | "admin";
 
 export interface SessionInfo {
   signed_in: boolean;
-  /** By which token or name; null for a stranger. */
+  /** Name of the token or person; null without a session. */
   who: string | null;
   role: Role | null;
   simulated: boolean;
   halves: Half[];
   version: string;
-  /** What the disk budget says, to who is signed in. */
+  /** State of the disk budget; only for signed-in visitors. */
   disk?: "near" | "over" | null;
 }
 

@@ -1,7 +1,7 @@
 /**
  * The observation stream: one connection for the visible cities, resumed where it was lost.
  *
- * Invariant: at most one source is open; steps are handed on once, in order, without a hole (see `city_cursors`).
+ * Invariant: at most one source is open; steps are passed on once, in order, without a gap (see `city_cursors`).
  */
 import { type Backoff, createBackoff } from "./backoff";
 import { CityCursors } from "./city_cursors";
@@ -90,13 +90,13 @@ export class ObservationStream {
   /** A snapshot of the city was fetched. The caller shows it if `take`, then applies `steps`. */
   snapshot(city: string, epoch: string, revision: number) {
     const arrival = this.cursors.snapshot(city, epoch, revision);
-    // The server began another log: only a new connection can tell which of the two is the present one.
+    // The server has a new log: only a new connection shows which of the two is the present one.
     if (arrival.foreign) this.#foreign(epoch);
     if (this.#state === "preparing" && this.#debounced && this.#prepared()) this.#signal("begin");
     return arrival;
   }
 
-  /** The network came back, or the page: a stream that fell silent meanwhile is opened again at once. */
+  /** The network is back, or the page is visible again: a silent stream is reopened at once. */
   wake(): void {
     if (this.#state === "waiting" || this.#state === "offline") this.#signal("retry");
     else if (hasSource(this.#state) && this.#timers.now() - this.#lastFrame_ms > this.#heartbeat_s * 1_000 * 1.2) {
@@ -175,7 +175,7 @@ export class ObservationStream {
     this.#cancelTimer = this.#timers.after(DEBOUNCE_MS, () => {
       this.#debounced = true;
       if (this.#prepared()) this.#signal("begin");
-      // A snapshot that does not come must not keep the other cities waiting.
+      // A missing snapshot must not delay the other cities.
       else this.#cancelTimer = this.#timers.after(PREPARE_MS, () => this.#signal("begin"));
     });
   }

@@ -1,4 +1,4 @@
-/** Reads one message of `/api/events` into a typed value; what it does not know becomes `unknown`, never an exception. */
+/** Reads one message of `/api/events` into a typed value; unknown messages become `unknown`, never an exception. */
 import { type CityPatch, readLegacyPatch, readPatch } from "./city_wire";
 import { type Cursor, parseCursor } from "./cursor";
 import { finite, type Raw, record, text, texts, whole } from "./parse";
@@ -20,7 +20,7 @@ export type SseFrame =
       revision: number;
       cities: ReadonlyMap<string, number>;
       heartbeat_s: number;
-      /** What the server would have us ask otherwise, in its words. */
+      /** The server's hint how to correct the request. */
       hint: string | null;
     }
   | { kind: "step"; step: CityStep; label: string }

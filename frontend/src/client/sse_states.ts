@@ -1,7 +1,7 @@
 /** The states of the observation stream and every move between them; a signal that changes nothing names its own state. */
 
 export const STREAM_STATES = ["idle", "preparing", "connecting", "live", "waiting", "offline"] as const;
-/** `preparing`: the snapshots that tell where to begin are on their way. `waiting`: between attempts. `offline`: many failed. */
+/** `preparing`: fetching the snapshots with the start positions. `waiting`: between attempts. `offline`: many failed. */
 export type StreamState = (typeof STREAM_STATES)[number];
 
 export const STREAM_SIGNALS = ["want", "begin", "connected", "lost", "failing", "retry", "stop"] as const;

@@ -2,7 +2,7 @@
 
 export interface SourceEvents {
   onMessage: (data: string) => void;
-  /** The source is of no use any more; it must be closed and a new one opened at the right position. */
+  /** The source has failed; it must be closed and a new one opened at the right position. */
   onLost: () => void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The one socket of the Earth page: joins, watches for silence, comes back, and resumes from its cursor.
- * Revisions handed on rise strictly within an epoch; there is never a second open socket.
+ * The one socket of the Earth page: joins, detects silence, reconnects, and resumes from its cursor.
+ * Revisions passed on rise strictly within an epoch; there is never a second open socket.
  */
 import { type Backoff, createBackoff } from "./backoff";
 import { type Cursor, formatCursor } from "./cursor";
@@ -15,12 +15,12 @@ export const SILENCE_MS = 75_000;
 export const JOIN_MS = 15_000;
 /** After a return to the tab: how long a ping may stay without any answer. */
 export const PROBE_MS = 5_000;
-/** Live for this long, the line counts as healthy and the waits start small again. */
+/** After this long live, the connection counts as healthy and the back-off is reset. */
 export const HEALTHY_MS = 60_000;
-/** Failures in a row after which the page says offline instead of reconnecting. */
+/** Failures in a row after which the page shows offline instead of reconnecting. */
 export const OFFLINE_AFTER = 3;
 
-/** What is used of the browser's WebSocket. */
+/** The part of the browser's WebSocket that is used. */
 export interface SocketLike {
   send(text: string): void;
   close(): void;
@@ -50,7 +50,7 @@ export interface SocketDeps {
 export interface EarthSocket {
   start(): void;
   stop(): void;
-  /** The tab is visible again, or the network came back: find out now whether the line lives. */
+  /** The tab is visible again, or the network is back: check now whether the connection is alive. */
   wake(): void;
   readonly state: SocketState;
   readonly cursor: Cursor | null;

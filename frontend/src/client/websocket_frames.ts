@@ -1,4 +1,4 @@
-/** Reads one text frame of `/ws` into a typed value; what it does not know becomes `unknown`, never an exception. */
+/** Reads one text frame of `/ws` into a typed value; unknown messages become `unknown`, never an exception. */
 import { type Cursor, parseCursor } from "./cursor";
 import type { EarthEvent, JobRow, LayerChanged, Strategy } from "./earth_types";
 import { jobRow } from "./job_wire";
@@ -53,7 +53,7 @@ function channelFrame(frame: Raw, channel: string): Frame {
   return { kind: "unknown", label: channel };
 }
 
-/** The head of the log of `earth_updates`: a full cursor, a bare revision of the present epoch, or not said. */
+/** The head of the log of `earth_updates`: a full cursor, a bare revision of the present epoch, or absent. */
 function earthHead(frame: Raw): Cursor | number | null {
   const head = record(frame.heads)?.earth_updates;
   return parseCursor(head) ?? whole(head);

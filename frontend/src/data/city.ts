@@ -1,5 +1,5 @@
 /**
- * What is shown of one city: a snapshot, and every patch since, applied in order. Pure functions over frozen values.
+ * The state of one city: a snapshot with every later patch applied in order. Pure functions over frozen values.
  *
  * Invariant: snapshot(t0) + patches(t0..t1) gives what snapshot(t1) gives.
  */
@@ -17,7 +17,7 @@ export interface DayHigh {
 
 /** A maximum that a station reported with a reading; it may lie above every point we have. */
 interface Reported extends DayHigh {
-  /** Which reading told it: a correction of that reading replaces it. */
+  /** The reading that reported it: a correction of that reading replaces it. */
   from: string;
 }
 
@@ -144,11 +144,11 @@ function headlineAfter(current: Reading | null, patch: CityPatch): Reading | nul
 function reportedAfter(current: Reported | null, patch: CityPatch): Reported | null {
   if (patch.max_so_far_c === null || isReference(patch.series_key)) return current;
   const from = `${seriesId(patch.series_key, patch.source)} ${patch.observed_ms}`;
-  const told = { temp_c: patch.max_so_far_c, observed_ms: patch.observed_ms, source: patch.source, from };
-  return current?.from === from || isBetter(told, current) ? told : current;
+  const reported = { temp_c: patch.max_so_far_c, observed_ms: patch.observed_ms, source: patch.source, from };
+  return current?.from === from || isBetter(reported, current) ? reported : current;
 }
 
-/** The city with one patch more. */
+/** The city after one more patch. */
 export function applyPatch(state: CityState, patch: CityPatch, now_ms: number): CityState {
   const date = patch.local_date ?? localDate(state.timezone, patch.observed_ms);
   const dated = onDate(onDate(state, date), localDate(state.timezone, now_ms));

@@ -1,4 +1,4 @@
-/** Fetches city details: at most three at once, one per city, again until enough, and then says so once. */
+/** Fetches city details: at most three at once, one per city, repeated until recent enough; then reports once. */
 import { createBackoff } from "../client/backoff";
 import { type CityDetail, readDetail } from "../client/city_wire";
 import { type Http, HttpError, isRetryable } from "../client/http";
@@ -12,16 +12,16 @@ export type Verdict = "enough" | "again";
 
 export interface LoaderListener {
   onDetail(city: string, detail: CityDetail): Verdict;
-  /** It did not work and is tried again later. */
+  /** The fetch failed and is retried later. */
   onTrouble(city: string, code: string): void;
-  /** Nothing more will be tried until somebody asks. `code` is stable. */
+  /** No more retries until requested. `code` is stable. */
   onGaveUp(city: string, code: string): void;
 }
 
 interface Task {
   cache: RequestCache;
   attempts: number;
-  /** Asked for again while a request is on its way: its answer may be too old. */
+  /** Requested again during a fetch, whose answer may be too old. */
   again: boolean;
   stop: AbortController;
   backoff: ReturnType<typeof createBackoff>;
@@ -79,7 +79,7 @@ export class DetailLoader {
   #pump(): void {
     while (this.#running < PARALLEL && this.#queue.length > 0) {
       const [city, task] = this.#queue.shift() as readonly [string, Task];
-      // A city that was dropped, and perhaps asked for anew, has left its old task here.
+      // The task of a city that was dropped and perhaps requested again.
       if (this.#tasks.get(city) === task) void this.#run(city, task);
     }
   }

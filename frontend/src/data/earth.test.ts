@@ -110,14 +110,14 @@ describe("a layer that is not drawn", () => {
     const { earth, server, lines, timers } = setUp();
     server.objects = { ...server.objects, interactables: 5 };
     const heard: (number | null)[] = [];
-    const deafen = earth.hear((event) => heard.push(event?.revision ?? null));
+    const unlisten = earth.listen((event) => heard.push(event?.revision ?? null));
     earth.start();
     lines[0]?.join(1);
     await settle();
     expect(earth.store.getState().layers.map(({ id }) => id)).toEqual(["satellites", "earthquakes"]);
     expect(server.asked).not.toContain("/api/v1/visualization/interactables");
     lines[0]?.changed("interactables", 2, 0, "reload");
-    deafen();
+    unlisten();
     lines[0]?.changed("interactables", 3, 2, "reload");
     timers.advance(10);
     await settle();

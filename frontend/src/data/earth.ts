@@ -1,4 +1,4 @@
-/** The Earth page's state: the registry, one store a layer, the jobs, and the socket that keeps them true. */
+/** The Earth page's state: the registry, one store a layer, the jobs, and the socket that keeps them current. */
 import { createStore, type StoreApi } from "zustand/vanilla";
 import type { EarthEvent, LayerInfo } from "../client/earth_types";
 import type { Http } from "../client/http";
@@ -17,17 +17,17 @@ export const REGISTRY_MS = 2_000;
 /** Times of success move without events too: an unchanged body is a success that changes nothing. */
 export const REGISTRY_IDLE_MS = 30_000;
 
-/** Layers of this kind are neither listed nor drawn, and loaded only if somebody shows them: search is one. */
+/** Layers of this kind (such as search) are neither listed nor drawn, and loaded only when shown. */
 export const META = "meta";
 
 /** An event, or null when some may have been missed. */
-export type Heard = (event: EarthEvent | null) => void;
+export type EarthListener = (event: EarthEvent | null) => void;
 
 export interface Notice {
   /** Stable per cause, so that a storm of failures is one message. */
   readonly key: string;
   readonly layer: string;
-  /** Null takes the message back. */
+  /** Null withdraws the message. */
   readonly code: string | null;
 }
 
@@ -58,8 +58,8 @@ export interface Earth {
   /** Null until the registry named it. */
   layer(id: string): Layer | null;
   setVisible(id: string, visible: boolean): void;
-  /** Returns the way to stop hearing. */
-  hear(heard: Heard): () => void;
+  /** Returns a function that unsubscribes. */
+  listen(listener: EarthListener): () => void;
   start(): void;
   wake(): void;
   stop(): void;
@@ -80,7 +80,7 @@ export function createEarth(deps: EarthDeps): Earth {
   const store = createStore<EarthView>(() => START);
   const layers = new Map<string, Layer>();
   const hidden = new Set(deps.hidden);
-  const hearers = new Set<Heard>();
+  const listeners = new Set<EarthListener>();
   const jobs = createJobs({ http, timers, random });
   const socket = createEarthSocket({
     open: deps.open,
@@ -100,7 +100,7 @@ export function createEarth(deps: EarthDeps): Earth {
       was_live: live || store.getState().was_live,
       live_since_ms: live ? timers.now() : null,
     });
-    // The socket does not come up: load without it, and let it catch up later.
+    // The socket does not connect: load without it; it catches up later.
     if (connection === "waiting" || connection === "offline") openLayers();
   }
 
@@ -116,7 +116,7 @@ export function createEarth(deps: EarthDeps): Earth {
   function onEvent(event: EarthEvent): void {
     store.setState({ last_event_ms: timers.now() });
     for (const id of event.change.layers) layers.get(id)?.apply(event);
-    for (const heard of hearers) heard(event);
+    for (const listener of listeners) listener(event);
     readRegistrySoon(REGISTRY_MS);
   }
 
@@ -128,10 +128,10 @@ export function createEarth(deps: EarthDeps): Earth {
 
   function refreshAll(bypass: boolean): void {
     for (const layer of layers.values()) layer.refresh(bypass);
-    for (const heard of hearers) heard(null);
+    for (const listener of listeners) listener(null);
   }
 
-  /** The first load, once: after the join, so that nothing falls between snapshot and subscription. */
+  /** The first load, once: after the join, so that no event is lost between snapshot and subscription. */
   function openLayers(): void {
     if (opened || stopped) return;
     opened = true;
@@ -191,9 +191,9 @@ export function createEarth(deps: EarthDeps): Earth {
       else hidden.add(id);
       layers.get(id)?.setVisible(visible);
     },
-    hear(heard) {
-      hearers.add(heard);
-      return () => void hearers.delete(heard);
+    listen(listener) {
+      listeners.add(listener);
+      return () => void listeners.delete(listener);
     },
     start() {
       cancelFirst = timers.after(FIRST_LOAD_MS, openLayers);

@@ -21,12 +21,12 @@ import { errorCode, retryDelay } from "./layer";
 
 /** Rows asked for at once: the newest of all states. */
 export const JOBS_READ = 60;
-/** A row that is not final and was not heard of for so long is asked for: its end may have been missed. */
+/** A row that is not final and got no update for so long is fetched: its end may have been missed. */
 export const SILENT_MS = 40_000;
-/** Looked for this often, and so many at a time. */
+/** Checked this often, and so many at a time. */
 export const PROBE_MS = 15_000;
 const PROBED = 5;
-/** A job's end moves its source's times; they are read again so long after. */
+/** A job's end changes its source's times; they are read again after this delay. */
 export const SOURCES_MS = 750;
 /** Schedules are changed elsewhere too. */
 export const SOURCES_IDLE_MS = 30_000;
@@ -44,9 +44,9 @@ export interface JobsView {
   readonly counts: JobCounts | null;
   readonly rates: ReadonlyMap<number, RateSample>;
   readonly sources: readonly SourceInfo[];
-  /** Wishes on their way to the server, e.g. `cancel:7` or `collect:<source>`. */
+  /** Requests in flight, e.g. `cancel:7` or `collect:<source>`. */
   readonly pending: ReadonlySet<string>;
-  /** Jobs that a person on this page started or ended: their turns are worth telling. */
+  /** Jobs that a person on this page started or ended: their changes are announced. */
   readonly mine: ReadonlySet<number>;
 }
 
@@ -58,17 +58,17 @@ export interface Jobs {
   /** Read one more page of finished jobs; failures are in `history`. */
   readMore(filter: JobFilter): Promise<void>;
   /**
-   * These reject with the HttpError of the server; the wish is `pending` meanwhile. A wish that is pending already is
+   * These reject with the HttpError of the server; the request is `pending` meanwhile. One that is already pending is
    * not sent again: null, or false.
    */
   submit(task_type: TaskType, source: string): Promise<Submitted | null>;
   cancel(id: number): Promise<boolean>;
-  /** `confirm`: that the rows of a clear are to go. */
+  /** `confirm`: that the rows of a clear shall be deleted. */
   retry(id: number, confirm?: boolean): Promise<Submitted | null>;
   change(source: string, change: SourceChange): Promise<boolean>;
   /** Who started, stopped and repeated a job, and its log; for those signed in. */
   notes(id: number): Promise<JobNotes>;
-  /** What a clear of the source would delete now; for those signed in. */
+  /** The rows that a clear of the source would delete now; for signed-in visitors. */
   rowsOf(source: string): Promise<SourceRows>;
   stop(): void;
 }
@@ -105,7 +105,7 @@ function without<T>(set: ReadonlySet<T>, item: T): Set<T> {
 
 export function createJobs({ http, timers, random }: JobsDeps): Jobs {
   const store = createStore<JobsView>(() => START);
-  const heard = new Map<number, number>();
+  const received = new Map<number, number>();
   let cancelRetry: () => void = () => undefined;
   let cancelProbe: () => void = () => undefined;
   let cancelSources: () => void = () => undefined;
@@ -115,12 +115,12 @@ export function createJobs({ http, timers, random }: JobsDeps): Jobs {
 
   function drop(rows: Map<number, JobRow>, id: number): void {
     rows.delete(id);
-    heard.delete(id);
+    received.delete(id);
   }
 
   function takeAll(news: readonly JobRow[]): void {
     const { rows, rates, ended } = merged(store.getState(), news, timers.now());
-    for (const { id } of news) heard.set(id, timers.now());
+    for (const { id } of news) received.set(id, timers.now());
     const old = inTab(rows.values(), "finished").slice(rowsKept(store.getState().history));
     for (const row of old) drop(rows, row.id);
     store.setState({ rows, rates, more: store.getState().more || old.length > 0 });
@@ -156,7 +156,7 @@ export function createJobs({ http, timers, random }: JobsDeps): Jobs {
     try {
       store.setState({ sources: await fetchSources(http) });
     } catch {
-      // What is shown stays; the connection's own state tells of the failure.
+      // The rows shown stay; the connection's state shows the failure.
     }
     await readCounts();
     readSourcesSoon(isCrowded(store.getState().rows.values()) ? COUNTS_MS : SOURCES_IDLE_MS);
@@ -170,15 +170,15 @@ export function createJobs({ http, timers, random }: JobsDeps): Jobs {
     }
   }
 
-  /** Rows whose news stopped, the longest silent first: pushes tell of the busiest jobs only. */
+  /** Rows without recent updates, the oldest first: only the busiest jobs are pushed. */
   function silent(): number[] {
     const limit = timers.now() - SILENT_MS;
-    const since = (id: number) => heard.get(id) ?? 0;
+    const since = (id: number) => received.get(id) ?? 0;
     const ids = [...store.getState().rows.values()].flatMap((row) => (isFinal(row.status) ? [] : [row.id]));
     return ids.filter((id) => since(id) < limit).sort((a, b) => since(a) - since(b));
   }
 
-  async function look(id: number): Promise<void> {
+  async function refetch(id: number): Promise<void> {
     try {
       const row = await fetchJob(http, id);
       if (row) takeAll([row]);
@@ -193,7 +193,7 @@ export function createJobs({ http, timers, random }: JobsDeps): Jobs {
   function probeLater(): void {
     cancelProbe = timers.after(PROBE_MS, () => {
       const ids = silent().slice(0, PROBED);
-      void Promise.all(ids.map(look)).then(() => {
+      void Promise.all(ids.map(refetch)).then(() => {
         if (!stopped) probeLater();
       });
     });
@@ -243,7 +243,7 @@ export function createJobs({ http, timers, random }: JobsDeps): Jobs {
   async function retryAsk(id: number, confirm: boolean): Promise<Submitted> {
     const answer = await retryJob(http, id, confirm);
     mark(answer.task_id);
-    await look(id); // an old row is not pushed: what it was retried as is read here
+    await refetch(id); // an old row is not pushed: what it was retried as is read here
     return answer;
   }
 

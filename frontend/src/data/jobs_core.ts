@@ -1,4 +1,4 @@
-/** What a set of ledger rows means: which of two rows is the newer, which list a job is in, how fast it runs. Pure. */
+/** Logic of ledger rows: which of two is newer, which list a job belongs to, how fast it runs. Pure. */
 import type { JobRow, JobStatus } from "../client/earth_types";
 
 export type JobTab = "running" | "queued" | "finished";
@@ -41,7 +41,7 @@ export function inTab(rows: Iterable<JobRow>, tab: JobTab): JobRow[] {
   return chosen.sort((a, b) => (tab === "queued" ? a.id - b.id : key(b) - key(a) || b.id - a.id));
 }
 
-/** The server pushes so many jobs of a kind; from there on there may be more. */
+/** The server pushes at most this many jobs of a kind; with that many there may be more. */
 export const PUSHED = 50;
 /** The ledger does not count further. */
 export const COUNTED_MAX = 10_000;
@@ -83,9 +83,9 @@ export interface RateSample {
   per_s: number | null;
 }
 
-/** Over about this time the rate forgets: batches come in bursts, and a rate that jumps tells nothing. */
+/** Time constant of the smoothing: batches come in bursts, and a jumping rate is useless. */
 const RATE_MEMORY_MS = 8_000;
-/** Two counts closer than this say nothing about speed. */
+/** Two counts closer than this give no usable rate. */
 const RATE_LEAST_MS = 200;
 /** Without a new record for this long there is no rate to speak of. */
 const STALL_MS = 20_000;
@@ -114,7 +114,7 @@ export function paceOf(job: JobRow, sample: RateSample | undefined, now_ms: numb
   const per_s = sample?.per_s ?? null;
   const left = job.records_total === null ? null : job.records_total - job.records_processed;
   const known = per_s !== null && per_s > 0 && left !== null && left > 0;
-  // Counted from the last news, so that the time runs down between two of them.
+  // Counted from the last update, so that the time runs down between two updates.
   return { per_s, remaining_ms: known ? Math.max(0, (left * 1_000) / per_s - still_ms) : null, stalled_ms: null };
 }
 
@@ -128,7 +128,7 @@ function nextPace(rates: Map<number, RateSample>, row: JobRow, at_ms: number): v
   else rates.set(row.id, nextRate(rates.get(row.id), at_ms, row.records_processed));
 }
 
-/** What is held with the news in it, and whether a job ended by them. */
+/** The rows held, updated with the new ones, and whether a job ended by them. */
 export function merged(held: HeldJobs, news: readonly JobRow[], at_ms: number) {
   const rows = new Map(held.rows);
   const rates = new Map(held.rates);

@@ -30,7 +30,7 @@ export interface LayerDeps {
   fetchObjects?(ids: readonly string[], options: { signal: AbortSignal }): Promise<readonly Feature[]>;
   timers: Timers;
   random(): number;
-  /** A failure to mention lightly; null takes the mention back. */
+  /** A failure for a light notice; null withdraws it. */
   onNotice(layer: string, code: string | null): void;
 }
 
@@ -98,7 +98,7 @@ export function createLayer(id: string, deps: LayerDeps): Layer {
     if (model.flight !== null && store.getState().phase !== "failed") store.setState({ phase: "loading" });
   }
 
-  /** Nobody looks: neither a spinner nor a failure is left standing. */
+  /** The layer is hidden: no spinner and no failure remain. */
   function rest(): void {
     store.setState({ phase: store.getState().count === null ? "idle" : "ready", error: null });
     deps.onNotice(id, null);
@@ -169,7 +169,7 @@ export function createLayer(id: string, deps: LayerDeps): Layer {
     if (patch === null) return;
     const view = store.getState();
     const kept = new Map(view.features.map((feature) => [feature.id, feature]));
-    // Named and not there any more is gone as well.
+    // A named object that is missing in the answer was deleted.
     for (const id of [...patch.delta.remove, ...patch.delta.upsert]) kept.delete(id);
     for (const feature of patch.features) kept.set(feature.id, feature);
     const features = [...kept.values()];

@@ -6,16 +6,16 @@
  */
 import type { Delta, Strategy } from "../client/earth_types";
 
-/** Quick second looks at a server whose snapshot is older than its own event; after that it counts as a failure. */
+/** Quick retries while the server's snapshot is older than its own event; after that it counts as a failure. */
 export const STALE_TRIES = 5;
 
 export interface LayerModel {
   readonly visible: boolean;
-  /** The log in which `need` and `shown` are positions; null before the first word from the server. */
+  /** The log in which `need` and `shown` are positions; null before the first message from the server. */
   readonly epoch: string | null;
   /** Revision of the newest event of this layer, 0 for none. */
   readonly need: number;
-  /** Revision of the objects on screen; null when there are none to speak of: never loaded, or cleared. */
+  /** Revision of the objects on screen; null if never loaded, or cleared. */
   readonly shown: number | null;
   /** Revision of the last clear: a snapshot below it may hold the deleted objects and is never shown. */
   readonly floor: number;
@@ -33,7 +33,7 @@ export type LayerInput =
   | { type: "show" }
   | { type: "hide" }
   | { type: "event"; epoch: string; revision: number; prev_revision: number; strategy: Strategy; delta?: Delta }
-  /** Fetch without an event: after a join, a resync, a wish of the person. */
+  /** Fetch without an event: after a join, a resync, or on request of the person. */
   | { type: "refresh"; bypass: boolean }
   | { type: "loaded"; flight: number; epoch: string; revision: number }
   /** The objects of a delta came. */
@@ -100,7 +100,7 @@ function show(model: LayerModel): Step {
   return model.shown === null ? want(next, "always", false) : model.owed === "no" ? [next, []] : begin(next);
 }
 
-/** Hidden layers hold what they have but ask for nothing. */
+/** Hidden layers keep their objects but fetch nothing. */
 function hide(model: LayerModel): Step {
   const effects: LayerEffect[] = [];
   if (model.flight) effects.push({ type: "abort" });
@@ -117,7 +117,7 @@ function onEvent(model: LayerModel, event: EventInput): Step {
   if (same && event.revision <= known) return [model, []];
   if (event.delta && canPatch(model, event)) return beginPatch(model, event.revision, event.delta);
   const clears = event.strategy === "clear_then_reload";
-  // A run with a hole: what was missed may have been a delete, so no cache may answer.
+  // A gap: the missed event may have been a delete, so caches are bypassed.
   const gap = !same || event.prev_revision > known;
   const next: LayerModel = {
     ...model,
@@ -153,7 +153,7 @@ function onPatched(model: LayerModel, flight: number): Step {
   return [after, model.shown === null ? effects : [{ type: "patch" }, ...effects]];
 }
 
-/** Owe a fetch and begin it, unless one is under way, a back-off runs, or nobody looks. */
+/** Mark a fetch as due and start it, unless one is in flight, a back-off runs, or the layer is hidden. */
 function want(model: LayerModel, owed: "event" | "always", bypass: boolean): Step {
   const next: LayerModel = {
     ...model,
@@ -179,7 +179,7 @@ function onLoaded(model: LayerModel, loaded: LoadedInput): Step {
   if (model.flight?.id !== loaded.flight) return [model, []];
   const landed: LayerModel = { ...model, flight: null };
   if (model.epoch !== null && model.epoch !== loaded.epoch) {
-    // Which log is the living one? An answer past every cache decides; any other is asked for again that way.
+    // Which log is the present one? Only an uncached answer decides; a cached one is fetched again without caches.
     if (!model.flight.bypass) return begin({ ...landed, owed: "always", bypass: true });
     return accept({ ...landed, need: 0, floor: 0 }, loaded);
   }

@@ -82,7 +82,7 @@ describe("an open card", () => {
 
   it("is fetched exactly once more for any number of events during a fetch", async () => {
     const { asked, object, answer, view } = setUp();
-    for (let n = 0; n < 5; n += 1) object.hear(event("interactables", "delta", { upsert: [ID], remove: [] }));
+    for (let n = 0; n < 5; n += 1) object.onEvent(event("interactables", "delta", { upsert: [ID], remove: [] }));
     await answer(card("old"));
     expect(asked).toHaveLength(2);
     await answer(card("new"));
@@ -93,10 +93,10 @@ describe("an open card", () => {
   it("is gone once its fact is, and only then", async () => {
     const { object, answer, view } = setUp();
     await answer(card("ISS"));
-    object.hear(event("satellites", "clear_then_reload"));
+    object.onEvent(event("satellites", "clear_then_reload"));
     await answer({ code: "not_found" }, 404);
     expect(view().gone).toBe(false);
-    object.hear(event("satellites", "reload"));
+    object.onEvent(event("satellites", "reload"));
     await answer({ code: "unknown_object" }, 404);
     expect(view().gone).toBe(true);
   });
@@ -104,7 +104,7 @@ describe("an open card", () => {
   it("keeps what it shows while the server fails, and asks again", async () => {
     const { asked, timers, object, answer, view } = setUp();
     await answer(card("ISS"));
-    object.hear(null);
+    object.onEvent(null);
     await answer({ code: "store_down" }, 503);
     expect(view().card?.feature.title).toBe("ISS");
     timers.advance(60_000);
@@ -115,7 +115,7 @@ describe("an open card", () => {
   it("asks nothing more once it is closed", async () => {
     const { asked, timers, object } = setUp();
     object.stop();
-    object.hear(null);
+    object.onEvent(null);
     timers.advance(60_000);
     await settle();
     expect(asked).toHaveLength(1);

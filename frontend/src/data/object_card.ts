@@ -8,7 +8,7 @@ import { retryDelay } from "./layer";
 
 const OBJECTS_LAYER = "interactables";
 
-/** `gone`: its fact is no longer there. A failure leaves what is shown, and is tried again. */
+/** `gone`: its fact is no longer there. A failure keeps the card, and is retried. */
 export interface ObjectView {
   readonly card: ObjectCard | null;
   readonly gone: boolean;
@@ -23,11 +23,11 @@ export interface ObjectDeps {
 export interface ObjectStore {
   readonly store: StoreApi<ObjectView>;
   /** An event of the log; null after a gap. */
-  hear(event: EarthEvent | null): void;
+  onEvent(event: EarthEvent | null): void;
   stop(): void;
 }
 
-/** Whether what happened can have touched the object. */
+/** Whether the event may concern the object. */
 export function concerns(event: EarthEvent | null, layer: string, id: string): boolean {
   if (event === null) return true;
   const { layers, refresh_strategy, delta } = event.change;
@@ -75,7 +75,7 @@ export function createObjectCard(deps: ObjectDeps, layer: string, feature: strin
   void load();
   return {
     store,
-    hear(event) {
+    onEvent(event) {
       if (concerns(event, layer, `${layer}:${feature}`)) void load();
     },
     stop() {

@@ -1,4 +1,4 @@
-/** Joins calls that follow each other closely: the first runs at once, the next ones together, `every_ms` later. */
+/** Throttles calls that follow each other closely: the first runs at once, the next ones together, `every_ms` later. */
 import type { Timers } from "../client/timers";
 
 export class Pace {
@@ -17,7 +17,7 @@ export class Pace {
   ask(): void {
     if (this.#cancel) return;
     const left_ms = this.#ran_ms + this.#every_ms - this.#timers.now();
-    // A clock that was set back must not hold anything up.
+    // A clock that was set back must not delay calls.
     if (left_ms <= 0 || left_ms > this.#every_ms) this.now();
     else this.#cancel = this.#timers.after(left_ms, () => this.now());
   }

@@ -37,8 +37,8 @@ export class RowLoader {
     this.#stop.abort(new DOMException("page left", "AbortError"));
   }
 
-  /** Fetches the list if it is time to. */
-  look(): void {
+  /** Fetches the list if it is due. */
+  fetchIfDue(): void {
     if (this.#timers.now() >= this.#due_ms) void this.load();
   }
 

@@ -1,11 +1,11 @@
-/** Search as one types: the last question's answer is the one that is shown, whatever order the answers come in. */
+/** Search while typing: only the answer to the last query is shown, whatever order the answers arrive in. */
 import { createStore, type StoreApi } from "zustand/vanilla";
 import type { Http } from "../client/http";
 import { type Found, fetchSearch } from "../client/object_wire";
 import type { Timers } from "../client/timers";
 import { errorCode } from "./layer";
 
-/** A pause in typing that is worth a question. */
+/** The pause in typing after which the query is sent. */
 export const PAUSE_MS = 120;
 
 export type SearchPhase = "idle" | "asking" | "ready" | "failed";
@@ -13,7 +13,7 @@ export type SearchPhase = "idle" | "asking" | "ready" | "failed";
 export interface SearchView {
   readonly question: string;
   readonly phase: SearchPhase;
-  /** Those of the question before stay until the next ones are there. */
+  /** The previous results stay until the next ones arrive. */
   readonly found: readonly Found[];
   /** The chosen line. */
   readonly at: number;

@@ -19,7 +19,7 @@ export interface SessionState {
   signed_in: boolean;
   who: string | null;
   role: Role | null;
-  /** Whether jobs and sources may be run, stopped and set: signed in, and not only to look. */
+  /** Whether the visitor may run and stop jobs and set sources: signed in as operator or admin. */
   may_operate: boolean;
   simulated: boolean;
   halves: readonly Half[];
@@ -99,7 +99,7 @@ export function createSession({ http, setTimer, clearTimer, backoff = createBack
     } catch (error) {
       store.setState({ code_refused: error instanceof HttpError ? error.code : "unreachable" });
     } finally {
-      // The code works once: it must not stay in the address or in the history.
+      // The code is valid once: it must not stay in the address or in the history.
       dropHash();
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Asks for cities of which nothing was heard for long: lightly first, for the headline alone, and for the curves only
- * if that is newer than what is shown. A stream that lost something without telling is found out this way.
+ * Polls cities that got no event for long: first only the headline, and the curves only if that is newer than what is
+ * shown. This detects a stream that lost events silently.
  */
 
 import { instant } from "../client/city_values";
@@ -31,32 +31,32 @@ export interface SilenceDeps {
 
 export class SilenceWatch {
   readonly #deps: SilenceDeps;
-  readonly #heard_ms = new Map<string, number>();
+  readonly #newest_ms = new Map<string, number>();
   readonly #asking = new Map<string, AbortController>();
 
   constructor(deps: SilenceDeps) {
     this.#deps = deps;
   }
 
-  /** Something of the city came, or was tried for: silence counts from now. */
-  heard(city: string): void {
-    this.#heard_ms.set(city, this.#deps.timers.now());
+  /** An event of the city arrived, or it was polled: silence counts from now. */
+  note(city: string): void {
+    this.#newest_ms.set(city, this.#deps.timers.now());
   }
 
   forget(city: string): void {
-    this.#heard_ms.delete(city);
+    this.#newest_ms.delete(city);
     this.#asking.get(city)?.abort(new DOMException("no longer shown", "AbortError"));
     this.#asking.delete(city);
   }
 
-  /** Asks for those of the cities that have been silent for too long. */
-  look(cities: readonly string[]): void {
+  /** Polls those of the cities that have been silent for too long. */
+  check(cities: readonly string[]): void {
     const now_ms = this.#deps.timers.now();
     for (const city of cities) {
-      const heard_ms = this.#heard_ms.get(city);
+      const newest_ms = this.#newest_ms.get(city);
       const state = this.#deps.stateOf(city);
-      if (heard_ms === undefined || now_ms - heard_ms <= silence_ms(state)) continue;
-      this.heard(city);
+      if (newest_ms === undefined || now_ms - newest_ms <= silence_ms(state)) continue;
+      this.note(city);
       // A city that never came has nothing to compare with, and a hole does not show in its newest reading.
       if (state === null) this.#deps.load(city, false);
       else if (!this.#deps.isWhole(city)) this.#deps.load(city, true);

@@ -1,4 +1,4 @@
-/** What the visitor arranged on the Terminal page; kept in the browser, and never trusted when read back. */
+/** The visitor's arrangement of the Terminal page; stored in the browser, and validated when read back. */
 import { createStore, type StoreApi } from "zustand/vanilla";
 import { readThresholds, type Threshold } from "./threshold";
 
@@ -78,7 +78,7 @@ function readAllThresholds(value: unknown): Arrangement["thresholds"] {
   return Object.fromEntries(read.filter(([, lines]) => lines.length > 0));
 }
 
-/** Reads what was kept; each part that is missing or broken falls back by itself. */
+/** Reads the stored value; each missing or invalid part falls back by itself. */
 export function parseArrangement(text: string | null): Arrangement {
   let raw: unknown = null;
   try {
@@ -130,10 +130,10 @@ export interface Keeper {
   read(): string | null;
   write(text: string): void;
   /** Calls with what another window of this browser has written. */
-  watch?(heard: (text: string | null) => void): void;
+  watch?(onChange: (text: string | null) => void): void;
 }
 
-/** The browser's storage; where it is refused, everything works and nothing is kept. */
+/** The browser's storage; if it is refused, the page works but stores nothing. */
 export const browserKeeper: Keeper = {
   read() {
     try {
@@ -149,9 +149,9 @@ export const browserKeeper: Keeper = {
       // Private windows may refuse storage.
     }
   },
-  watch(heard) {
+  watch(onChange) {
     globalThis.addEventListener?.("storage", (event) => {
-      if (event.key === KEY) heard(event.newValue);
+      if (event.key === KEY) onChange(event.newValue);
     });
   },
 };

@@ -1,4 +1,4 @@
-/** A schedule as a person edits it, what of it changed, and which field a refusal is about. Pure. */
+/** The draft of a schedule being edited, its changes, and the field that a refusal concerns. Pure. */
 import type { Misfire, SourceChange, SourceInfo } from "../client/earth_types";
 
 export interface ScheduleDraft {

@@ -50,7 +50,7 @@ export interface TerminalOptions {
   open: OpenSource;
   timers?: Timers;
   backoff?: Backoff;
-  /** Whether nobody can see the page; then nothing is fetched on its own account. */
+  /** Whether the page is hidden; then no background fetches are made. */
   isHidden?: () => boolean;
   debug?: (message: string, detail: string) => void;
 }
@@ -66,7 +66,7 @@ export class Terminal {
   readonly #rows: RowLoader;
   readonly #silence: SilenceWatch;
   readonly #paint: Pace;
-  /** Steps that the stream has handed on and the store does not show yet, by city. */
+  /** Steps from the stream that the store does not show yet, by city. */
   #waiting = new Map<string, CityStep[]>();
   #visible: readonly string[] = [];
   #cancelTick: () => void = () => {};
@@ -170,7 +170,7 @@ export class Terminal {
   /** The page can be seen again, or the network is back. */
   wake(): void {
     this.stream.wake();
-    this.#look();
+    this.#check();
   }
 
   #hide(city: string): void {
@@ -192,7 +192,7 @@ export class Terminal {
   #onDetail(city: string, detail: CityDetail): Verdict {
     const { take, enough, steps } = this.stream.snapshot(city, detail.epoch, detail.revision);
     const now = this.#timers.now();
-    this.#silence.heard(city);
+    this.#silence.note(city);
     if (take) {
       // The snapshot holds them, or it would not have been taken.
       this.#waiting.delete(city);
@@ -207,8 +207,8 @@ export class Terminal {
 
   #onGaveUp(city: string, code: string): void {
     const known = this.#view(city);
-    // Silence is counted from here: then the city is asked for again, even if nothing of it ever came.
-    this.#silence.heard(city);
+    // Silence is counted from here, so the city is polled even if no event of it ever arrives.
+    this.#silence.note(city);
     this.#setView(city, {
       ...known,
       phase: known.state ? "ready" : "failed",
@@ -223,7 +223,7 @@ export class Terminal {
   }
 
   #onSteps(city: string, steps: readonly CityStep[]): void {
-    this.#silence.heard(city);
+    this.#silence.note(city);
     const waiting = this.#waiting.get(city);
     if (waiting) waiting.push(...steps);
     else this.#waiting.set(city, [...steps]);
@@ -263,13 +263,13 @@ export class Terminal {
 
   #tickLater(): void {
     this.#cancelTick = this.#timers.after(TICK_MS, () => {
-      this.#look();
+      this.#check();
       this.#tickLater();
     });
   }
 
-  /** Begins new days, and asks where the stream has long been silent. */
-  #look(): void {
+  /** Begins new days, and polls cities of which the stream has long been silent. */
+  #check(): void {
     const now = this.#timers.now();
     for (const city of this.#visible) {
       const view = this.#view(city);
@@ -277,8 +277,8 @@ export class Terminal {
       if (rolled && rolled !== view.state) this.#setView(city, { ...view, state: rolled });
     }
     if (this.#isHidden()) return;
-    this.#silence.look(this.#visible.filter((city) => !this.#loader.isLoading(city)));
-    this.#rows.look();
+    this.#silence.check(this.#visible.filter((city) => !this.#loader.isLoading(city)));
+    this.#rows.fetchIfDue();
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Lines that somebody drew across a city's chart. Each keeps the number and the unit it was set in, so that 80 °F stays
+ * Lines that the visitor drew across a city's chart. Each keeps the number and the unit it was set in, so that 80 °F stays
  * 80 °F whatever unit the page shows, and is compared in that unit.
  */
 import type { CityState } from "./city";
@@ -25,7 +25,7 @@ export function thresholdAt(temp_c: number, unit: Threshold["unit"]): Threshold 
   return { value: Math.round(value * 10) / 10 || 0, unit };
 }
 
-/** Reads a number somebody typed; a comma is a decimal point. Null for anything else, or beyond all weather. */
+/** Parses a typed number; a comma is a decimal point. Null for anything else, or an impossible temperature. */
 export function parseValue(text: string): number | null {
   const plain = text.trim().replace(",", ".").replace("−", "-");
   const value = plain === "" ? Number.NaN : Number(plain);
@@ -52,7 +52,7 @@ export function withoutThreshold(all: readonly Threshold[], index: number): read
   return all.filter((_, i) => i !== index);
 }
 
-/** Reads what was kept; what is no threshold is left out. */
+/** Reads stored thresholds; invalid ones are left out. */
 export function readThresholds(value: unknown): readonly Threshold[] {
   const read: Threshold[] = [];
   for (const each of Array.isArray(value) ? value : []) {
@@ -70,7 +70,7 @@ function isReached(temp_c: number, { value, unit }: Threshold): boolean {
 }
 
 export interface Reached {
-  /** The first reading of the day that reached it; null when only a reported maximum tells. */
+  /** The first reading of the day that reached it; null when only a reported maximum shows it. */
   observed_ms: number | null;
 }
 

@@ -1,4 +1,4 @@
-/** Which curves a chart shows until somebody decides otherwise, and in what order. */
+/** Which curves a chart shows by default, and in what order. */
 import type { Series } from "./series";
 
 const ORDER = ["runway", "settlement", "airport_primary", "metar", "reference"];
@@ -23,7 +23,7 @@ export function visibleByDefault(series: Series, all: readonly Series[]): boolea
   return true;
 }
 
-/** `chosen` holds what somebody switched by hand, by series id; it outlives every patch and reload. */
+/** `chosen` holds the visitor's switches by series id; it outlives every patch and reload. */
 export function isVisible(series: Series, all: readonly Series[], chosen: Readonly<Record<string, boolean>>): boolean {
   return chosen[series.id] ?? visibleByDefault(series, all);
 }

@@ -1,7 +1,7 @@
 /**
  * One live chart: curves over a window of the city's time, with its high, the present moment and set lines marked.
  *
- * Invariant: a patch never moves what somebody zoomed to, and never brings back a curve that was switched off.
+ * Invariant: a patch never moves a zoomed view, and never shows a curve that was switched off.
  */
 import uPlot from "uplot";
 import type { Columns } from "../data/series";
@@ -42,7 +42,7 @@ export interface ChartOptions {
   /** Charts of the same key share the pointer's instant. */
   sync_key: string;
   onPoint: (pointed: Pointed | null) => void;
-  /** Somebody moved the line of this index. */
+  /** The visitor moved the line of this index. */
   onLineMoved: (index: number, temp_c: number) => void;
 }
 

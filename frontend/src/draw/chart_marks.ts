@@ -1,9 +1,9 @@
-/** What is drawn over a chart's curves: the present moment, the high of the day, and the lines somebody set. */
+/** What is drawn over a chart's curves: the present moment, the high of the day, and the visitor's lines. */
 import type uPlot from "uplot";
 import { AXIS_FONT, INK } from "./palette";
 import { shown, type Unit } from "./unit";
 
-/** A horizontal line that somebody set; `text` names it on the chart. */
+/** A horizontal line set by the visitor; `text` names it on the chart. */
 export interface ChartLine {
   temp_c: number;
   text: string;
@@ -59,7 +59,7 @@ export function spread(wanted: readonly number[], gap: number, last: number): nu
   return placed;
 }
 
-/** A line beyond the scale is told at the edge it lies behind. */
+/** A line beyond the scale is labelled at the edge behind which it lies. */
 export function drawLines(plot: uPlot, lines: readonly ChartLine[], unit: Unit): void {
   const { ctx, bbox } = plot;
   const dpr = devicePixelRatio;

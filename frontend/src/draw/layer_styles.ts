@@ -12,7 +12,7 @@ export function colorOf(name: string): string {
   return PALETTE[hash % PALETTE.length] ?? PALETTE[0];
 }
 
-/** NaN when nothing says how old it is. */
+/** NaN if the age is unknown. */
 function age_ms(feature: DrawFeature, now_ms: number): number {
   return now_ms - Date.parse(feature.observed_at ?? "");
 }
@@ -57,7 +57,7 @@ export function isLate(late: Late, feature: DrawFeature, values: Values, now_ms:
   return !(age_ms(feature, now_ms) <= after_s * 1_000);
 }
 
-/** Whether a point may look otherwise later, though nothing was said of it. */
+/** Whether a point's look changes with time alone, without an event. */
 export function changesWithTime({ color, late }: Look): boolean {
   return color?.by === "age" || late !== null;
 }

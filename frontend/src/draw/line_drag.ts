@@ -47,7 +47,7 @@ export class LineDrag {
     return least <= NEAR_PX ? away.indexOf(least) : -1;
   }
 
-  /** Whether the press took a line; then it is nobody else's. */
+  /** Whether the press grabbed a line; then no other handler gets it. */
   press(plot: uPlot, event: MouseEvent): boolean {
     const index = event.button === 0 ? this.near(plot, event) : -1;
     const model = this.#deps.model();

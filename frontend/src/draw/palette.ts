@@ -30,7 +30,7 @@ export const INK = {
 
 export const AXIS_FONT = '11px Inter, "Segoe UI", system-ui, "PingFang SC", "Noto Sans CJK SC", sans-serif';
 
-/** A second source of the same kind keeps the colour and is told apart by its dashes. */
+/** A second source of the same kind keeps the colour and is distinguished by its dashes. */
 export function strokesOf(all: readonly Series[]): readonly Stroke[] {
   const seen = new Map<string, number>();
   return all.map((series) => {

@@ -1,4 +1,4 @@
-/** What the page and its propagation worker say to each other. Position buffers are handed over, not copied. */
+/** Messages between the page and its propagation worker. Position buffers are transferred, not copied. */
 import type { BadElement } from "./propagation";
 
 export type ToWorker =

@@ -1,4 +1,4 @@
-/** The page's side of the propagation worker: at most one tick is under way, the newest wish follows it. */
+/** The page's side of the propagation worker: at most one tick is in flight, then the newest request. */
 import type { FromWorker, LayerPositions, ToWorker } from "./propagation_messages";
 
 export interface WorkerLike {
@@ -9,7 +9,7 @@ export interface WorkerLike {
 }
 
 export interface Propagator {
-  /** Replaces the layer's elements. Positions of an older `version` are never handed on afterwards. */
+  /** Replaces the layer's elements. Positions of an older `version` are never passed on afterwards. */
   load(layer: string, version: number, records: readonly unknown[]): void;
   drop(layer: string): void;
   tick(at_ms: number): void;

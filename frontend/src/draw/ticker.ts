@@ -1,4 +1,4 @@
-/** The once-a-second beat of moving layers: silent while paused and while nobody sees the page. */
+/** The once-a-second beat of moving layers: stopped while paused or while the page is hidden. */
 
 export interface TickerDeps {
   now(): number;

@@ -14,14 +14,14 @@ function useRowsOf(source: string): { counted: Counted; again: () => void } {
   const count = useCallback(async () => {
     latest.current += 1;
     const mine = latest.current;
-    const tell = (next: Counted) => {
+    const update = (next: Counted) => {
       if (mine === latest.current) setCounted(next);
     };
-    tell("counting");
+    update("counting");
     try {
-      tell(await earth.jobs.rowsOf(source));
+      update(await earth.jobs.rowsOf(source));
     } catch (error) {
-      tell({ failed: reasonText(error) });
+      update({ failed: reasonText(error) });
     }
   }, [earth, source]);
   useEffect(() => {
@@ -70,7 +70,7 @@ export function ClearDialog(props: { source: string; job?: number; onYes: () => 
     dialog.current?.showModal();
   }, []);
 
-  // A browser that is busy tells of the closing a frame later: whoever opens again at once must not wait for that.
+  // A busy browser fires the close event a frame later; reopening at once must not wait for it.
   const close = () => {
     dialog.current?.close();
     onClose();

@@ -29,7 +29,7 @@ import { EarthContext, layerTitle, useJobs } from "./use_earth";
 type Sheet = "layers" | "jobs" | null;
 
 /** One light notice a layer while its refresh fails. */
-function tell({ key, layer, code }: Notice, layers: readonly LayerInfo[]): void {
+function showNotice({ key, layer, code }: Notice, layers: readonly LayerInfo[]): void {
   if (code === null) {
     dropToast(key);
     return;
@@ -50,7 +50,7 @@ function openEarth(): EarthStore {
     open: () => openSocket(window.location),
     timers: browserTimers,
     random: Math.random,
-    onNotice: (notice) => tell(notice, earth.store.getState().layers),
+    onNotice: (notice) => showNotice(notice, earth.store.getState().layers),
     hidden: readHidden(),
   });
   return earth;
@@ -77,7 +77,7 @@ function useEarthStore(): EarthStore | null {
   return earth;
 }
 
-/** On a phone the panels are sheets; their tabs tell what matters while they are closed. */
+/** On a phone the panels are sheets; their tabs show a summary while they are closed. */
 function SheetTabs({ sheet, onSheet }: { sheet: Sheet; onSheet: (sheet: Sheet) => void }) {
   const { t } = useTranslation("earth");
   const rows = useJobs((view) => view.rows);

@@ -27,7 +27,7 @@ function show(info: LayerInfo, kind: string, data: Record<string, unknown>) {
   const earth = {
     store: createStore(() => ({ layers: [info] })),
     layer: () => ({ store: createStore(() => view) }),
-    hear: () => () => undefined,
+    listen: () => () => undefined,
   } as unknown as Earth;
   const picked = { layer: info.id, feature: feature.id };
   return render(

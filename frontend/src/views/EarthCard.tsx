@@ -142,9 +142,9 @@ function useObject(picked: PointId): ObjectView {
   useEffect(() => {
     const object = createObjectCard({ http, timers: browserTimers, random: Math.random }, layer, feature);
     const leave = object.store.subscribe(setView);
-    const deafen = earth.hear(object.hear);
+    const unlisten = earth.listen(object.onEvent);
     return () => {
-      deafen();
+      unlisten();
       leave();
       object.stop();
       setView(NOT_YET);

@@ -1,4 +1,4 @@
-/** The globe's place on the page: makes it, gives it every layer's objects, and tells in words what it shows. */
+/** The globe's place on the page: makes it, gives it every layer's objects, and describes it for screen readers. */
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { LayerInfo } from "../client/earth_types";

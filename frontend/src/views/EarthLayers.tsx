@@ -40,7 +40,7 @@ function Freshness({ info, view }: { info: LayerInfo; view: LayerView }) {
   );
 }
 
-/** One line that tells an error from an emptiness. */
+/** One line that distinguishes an error from an empty layer. */
 function Remark({ info, view }: { info: LayerInfo; view: LayerView }) {
   const { t, i18n } = useTranslation("earth");
   const { earth, globe } = useEarthAccess();

@@ -1,4 +1,4 @@
-/** How old a reading is, in the terms of its source; counts up while one looks. */
+/** How old a reading is, in the terms of its source; counts up while shown. */
 import { useTranslation } from "react-i18next";
 import { type LimitTable, NO_LIMITS } from "../client/city_limits";
 import { type Freshness, freshnessOf } from "../data/freshness";

@@ -20,19 +20,19 @@ type Read = { notes: JobNotes | null; failed: string | null };
 function follow(read: () => Promise<void>, active: boolean): () => void {
   let timer: number | undefined;
   let stopped = false;
-  const look = async (left: number) => {
+  const poll = async (left: number) => {
     await read();
     if (stopped || left === 0) return;
-    timer = window.setTimeout(() => void look(active ? left : left - 1), EVERY_MS);
+    timer = window.setTimeout(() => void poll(active ? left : left - 1), EVERY_MS);
   };
-  void look(1);
+  void poll(1);
   return () => {
     stopped = true;
     window.clearTimeout(timer);
   };
 }
 
-/** A new status is news of its own: the last lines of a job that ended are written a moment later. */
+/** A new status triggers a read: the last lines of a job that ended are written a moment later. */
 function useNotes(job: JobRow, open: boolean): Read {
   const { earth } = useEarthAccess();
   const [read, setRead] = useState<Read>({ notes: null, failed: null });
@@ -41,13 +41,13 @@ function useNotes(job: JobRow, open: boolean): Read {
   useEffect(() => {
     if (!open) return;
     let over = false;
-    const tell = (next: (before: Read) => Read) => {
+    const update = (next: (before: Read) => Read) => {
       if (!over) setRead(next);
     };
     const once = () =>
       earth.jobs.notes(id).then(
-        (notes) => tell(() => ({ notes, failed: null })),
-        (error: unknown) => tell((before) => ({ ...before, failed: reasonText(error) })),
+        (notes) => update(() => ({ notes, failed: null })),
+        (error: unknown) => update((before) => ({ ...before, failed: reasonText(error) })),
       );
     const stop = follow(once, !isFinal(status));
     return () => {

@@ -27,7 +27,7 @@ const TONES: Readonly<Record<JobStatus, string>> = {
   cancelled: "",
 };
 
-/** How old the wish to stop is, and what becomes of it when nobody answers. */
+/** How old the cancel request is, and what happens if no worker answers. */
 function StopNote({ job }: { job: JobRow }) {
   const { t } = useTranslation("earth");
   const now = useNow();

@@ -1,11 +1,11 @@
-/** Turns of jobs for people who do not see the list: those this person asked for, and every failure. Polite. */
+/** Announces job changes to screen readers: of jobs this person started or ended, and every failure. Polite. */
 import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { JobRow, JobStatus } from "../client/earth_types";
-import { toldText } from "./job_words";
+import { announcementText } from "./job_words";
 import { useJobs } from "./use_earth";
 
-/** Only what changed since the last look. That a job was queued is the answer to its button, and told there. */
+/** Only changes since the last render. A queued job is announced by its button's toast. */
 function turned(rows: ReadonlyMap<number, JobRow>, before: ReadonlyMap<number, JobStatus>, mine: ReadonlySet<number>) {
   return [...rows.values()].filter((row) => {
     const held = before.get(row.id);
@@ -23,7 +23,7 @@ export function JobNews() {
   useEffect(() => {
     const turns = turned(rows, before.current, mine);
     before.current = new Map([...rows.values()].map((row) => [row.id, row.status]));
-    if (turns.length > 0) setNews(turns.map((row) => toldText(t, row)).join(". "));
+    if (turns.length > 0) setNews(turns.map((row) => announcementText(t, row)).join(". "));
   }, [rows, mine, t]);
   return (
     <p className="visually-hidden" role="status" aria-live="polite" data-news>

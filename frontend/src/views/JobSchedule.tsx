@@ -199,8 +199,8 @@ export function JobSchedule({ source, onDone }: { source: SourceInfo; onDone: ()
 
   async function send(change: ReturnType<typeof changeOf>): Promise<void> {
     if (change === null) return;
-    const told = t("sources.saved", { source: source.source });
-    const outcome = await actions.tryChange(source.source, change, told);
+    const message = t("sources.saved", { source: source.source });
+    const outcome = await actions.tryChange(source.source, change, message);
     if (outcome === "saved") onDone();
     if (typeof outcome === "string") return;
     setRefusal({ field: fieldOf(outcome.code, outcome.message, draft.kind), text: reasonText(outcome) });

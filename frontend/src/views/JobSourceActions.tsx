@@ -82,8 +82,8 @@ export function PauseAction({ source: info }: { source: SourceInfo }) {
   const reason = paused === null ? t("sources.cannot_pause") : sending ? t("sources.busy_change") : null;
   const hint = t(paused ? "sources.paused_hint" : "sources.pause_hint");
   const pause = () => {
-    const told = t(paused ? "sources.resumed_now" : "sources.paused_now", { source });
-    actions.change(source, { paused: !paused }, told);
+    const message = t(paused ? "sources.resumed_now" : "sources.paused_now", { source });
+    actions.change(source, { paused: !paused }, message);
   };
   return (
     <button
@@ -107,8 +107,8 @@ export function EnabledSwitch({ source: info }: { source: SourceInfo }) {
   const { source, enabled } = info;
   const sending = actions.isPending(`source:${source}`);
   const toggle = () => {
-    const told = t(enabled ? "sources.switched_off" : "sources.switched_on", { source });
-    actions.change(source, { enabled: !enabled }, told);
+    const message = t(enabled ? "sources.switched_off" : "sources.switched_on", { source });
+    actions.change(source, { enabled: !enabled }, message);
   };
   return (
     <button

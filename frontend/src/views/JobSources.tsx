@@ -12,7 +12,7 @@ import { useEarth, useJobs } from "./use_earth";
 import { useNow } from "./use_now";
 import { useSession } from "./use_session";
 
-/** Below this an age reads as "now". */
+/** A younger age is shown as "now". */
 const SOON_MS = 5_000;
 
 function Schedule({ source }: { source: SourceInfo }) {

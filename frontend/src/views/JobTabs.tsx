@@ -89,7 +89,7 @@ function Nothing({ words }: { words: "none_running" | "none_queued" | "none_fini
   return <p className="jobs__none dim">{t(phase === "loading" ? "jobs.loading" : `jobs.${words}`)}</p>;
 }
 
-/** Failures that nobody looked after, however far back they lie. */
+/** Failures that were not retried, of any age. */
 function Dead({ onShow }: { onShow: () => void }) {
   const { t, i18n } = useTranslation("earth");
   const dead = useJobs((view) => view.counts?.dead ?? 0);

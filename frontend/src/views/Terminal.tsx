@@ -53,7 +53,7 @@ function hooksOf({ terminal }: TerminalAccess): PlanetwireHooks["terminal"] {
   };
 }
 
-/** Says once that the live connection is gone for longer, and takes it back when it is there again. */
+/** Shows one notice while the live connection is lost for longer, and removes it on reconnect. */
 function OfflineToast() {
   const { t } = useTranslation("terminal");
   const connection = useTerminalState((state) => state.connection);

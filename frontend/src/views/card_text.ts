@@ -6,7 +6,7 @@ import { tempText } from "../draw/unit";
 import { decimalText, timeOf } from "./earth_format";
 import { labelIn } from "./use_earth";
 
-/** A time is told with its age, so whoever shows it makes the text; null: nothing can be shown. */
+/** A time is shown with its age, so its text is made by the component; null: nothing can be shown. */
 export type Shown = string | { at_ms: number } | null;
 
 /** Signs that stand at their number without a space. */

@@ -28,7 +28,7 @@ export interface Look {
   tone: Tone;
 }
 
-/** The snapshot's own word is older than the registry's, which is read again after every change. */
+/** The snapshot's state is older than the registry's, which is read again after every change. */
 export function lookOf({ view, info, age_ms, live }: LookInput): Look {
   if (view.phase === "failed") return { word: "failed", tone: "badge--bad" };
   if (view.count === null && view.phase !== "idle") return { word: "loading", tone: "" };

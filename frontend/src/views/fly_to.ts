@@ -6,7 +6,7 @@ import type { Globe } from "../draw/globe";
 const PLACE_TRIES = 50;
 const PLACE_MS = 200;
 
-/** Flies as soon as the object has a place; the returned function gives up. */
+/** Flies as soon as the object has a place; the returned function cancels. */
 export function flyTo(globe: Pick<Globe, "placeOf" | "camera"> | null, found: Found): () => void {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const attempt = (left: number) => {

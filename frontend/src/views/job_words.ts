@@ -1,4 +1,4 @@
-/** What a job says in words: how much it did, what a stop left, and the worker's own messages. */
+/** Texts about a job: how much it did, what a cancel kept, and the worker's own messages. */
 import type { TFunction } from "i18next";
 import type { JobRow } from "../client/earth_types";
 import { isFinal } from "../data/jobs_core";
@@ -7,7 +7,7 @@ import { codeText } from "./reasons";
 
 type T = TFunction<"earth">;
 
-/** The worker's plain count and its word for a stop say nothing that the facts line does not. */
+/** The worker's plain count and its message for a cancel only repeat the facts line. */
 const SAID_ALREADY = /^(\d+ records?|stopped; committed batches are kept)$/;
 
 /** The worker's words that every language has; all others are shown as they are. */
@@ -38,7 +38,7 @@ function stoppedText(t: T, job: JobRow): string {
   return t(`jobs.${kind}`, { records, batches: t("jobs.batches", { count: job.batches }) });
 }
 
-/** What came of it: the count, what a stop left, or the worker's own word for nothing to do. */
+/** The result: the count, what a cancel kept, or the worker's message if there was nothing to do. */
 export function resultText(t: T, job: JobRow): string {
   if (job.status === "cancelled") return stoppedText(t, job);
   if (job.records_processed === 0 && job.message) return translated(t, job.message);
@@ -48,12 +48,12 @@ export function resultText(t: T, job: JobRow): string {
 /** The worker's message, unless another line says the same. */
 export function messageText(t: T, job: JobRow): string | null {
   if (job.message === null || SAID_ALREADY.test(job.message)) return null;
-  const said = isFinal(job.status) && job.status !== "cancelled" && job.records_processed === 0;
-  return said ? null : translated(t, job.message);
+  const isRedundant = isFinal(job.status) && job.status !== "cancelled" && job.records_processed === 0;
+  return isRedundant ? null : translated(t, job.message);
 }
 
-/** For the ear: the state, and what came of it once it is over. */
-export function toldText(t: T, job: JobRow): string {
+/** For screen readers: the state, and the result once it is over. */
+export function announcementText(t: T, job: JobRow): string {
   const state = t(`status.${job.status}`);
   if (job.status === "cancelled") return t("jobs.tells", { id: job.id, what: stoppedText(t, job) });
   if (job.status === "failed")

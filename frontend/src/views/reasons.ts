@@ -11,7 +11,7 @@ export function codeText(code: string | null): string {
   return status ? i18next.t("codes:http", { status }) : code;
 }
 
-/** The server's own words are English and say more than its code; for other readers the code has words. */
+/** The server's message is English and more detailed than its code; in other languages the code is translated. */
 function refusalText({ code, message }: HttpError): string {
   const isRead = i18next.language === "en" || !i18next.exists(`codes:${code}`);
   return isRead && message !== "" ? message : codeText(code);

@@ -41,8 +41,8 @@ export function useLayer(id: string): LayerView {
 }
 
 /** In the reader's language, where the server has it. */
-export function provenanceIn(told: Provenance, language: string): Provenance {
-  return language.startsWith("zh") && told.zh ? told.zh : told;
+export function provenanceIn(given: Provenance, language: string): Provenance {
+  return language.startsWith("zh") && given.zh ? given.zh : given;
 }
 
 export function labelIn({ label, label_zh }: Labelled, language: string): string {

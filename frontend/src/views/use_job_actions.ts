@@ -1,4 +1,4 @@
-/** The wishes of the job panel: sent once, each outcome told lightly, an ended session told plainly. */
+/** The actions of the job panel: sent once; outcomes are toasts, an ended session opens the sign-in dialog. */
 import { useTranslation } from "react-i18next";
 import type { SourceChange, TaskType } from "../client/earth_types";
 import { HttpError } from "../client/http";
@@ -11,12 +11,12 @@ import { useSession } from "./use_session";
 export interface JobActions {
   submit(task_type: TaskType, source: string): void;
   cancel(id: number, queued: boolean): void;
-  /** `confirm`: that the rows of a clear are to go. */
+  /** `confirm`: that the rows of a clear shall be deleted. */
   retry(id: number, confirm?: boolean): void;
-  /** `told` is said once the server took it. */
-  change(source: string, change: SourceChange, told: string): void;
-  /** The same, with a refusal of the values given back; every other failure is told here. */
-  tryChange(source: string, change: SourceChange, told: string): Promise<HttpError | "saved" | "failed">;
+  /** `message` is shown once the server accepted it. */
+  change(source: string, change: SourceChange, message: string): void;
+  /** The same, but returns a refusal of the values; every other failure is shown here. */
+  tryChange(source: string, change: SourceChange, message: string): Promise<HttpError | "saved" | "failed">;
   isPending(key: string): boolean;
 }
 
@@ -36,8 +36,8 @@ export function useJobActions(): JobActions {
     toastOnce(`jobs.${key}`, "error", t("jobs.action_failed"), reasonText(error));
   }
 
-  function run<T>(key: string, wish: Promise<T>, tell: (answer: T) => void): void {
-    wish.then(tell).catch((error: unknown) => complain(key, error));
+  function run<T>(key: string, wish: Promise<T>, onAnswer: (answer: T) => void): void {
+    wish.then(onAnswer).catch((error: unknown) => complain(key, error));
   }
 
   function tellSubmitted(answer: Submitted | null): void {
@@ -46,10 +46,10 @@ export function useJobActions(): JobActions {
     toastOnce(`jobs.submitted.${answer.task_id}`, answer.created ? "success" : "info", text);
   }
 
-  async function tryChange(source: string, change: SourceChange, told: string) {
+  async function tryChange(source: string, change: SourceChange, message: string) {
     try {
       if (!(await earth.jobs.change(source, change))) return "failed";
-      toastOnce(`jobs.source:${source}`, "success", told);
+      toastOnce(`jobs.source:${source}`, "success", message);
       return "saved";
     } catch (error) {
       if (error instanceof HttpError && error.status === 400) return error;
@@ -66,9 +66,9 @@ export function useJobActions(): JobActions {
         if (sent) toastOnce(`jobs.cancel:${id}`, "success", text);
       }),
     retry: (id, confirm) => run(`retry:${id}`, earth.jobs.retry(id, confirm), tellSubmitted),
-    change: (source, change, told) =>
+    change: (source, change, message) =>
       run(`source:${source}`, earth.jobs.change(source, change), (sent) => {
-        if (sent) toastOnce(`jobs.source:${source}`, "success", told);
+        if (sent) toastOnce(`jobs.source:${source}`, "success", message);
       }),
     tryChange,
     isPending: (key) => pending.has(key),
