@@ -24,6 +24,7 @@ from law_client import BUFFER, CityView, LawClient, at_ms
 from live_streams import SseClient, the_guard
 from planetwire import cities
 from planetwire.collect.push.ingest import normalise
+from planetwire.datasets.registry import observed_sources
 from planetwire.facts.sqlite.observations_sqlite import SqliteObservationStore
 from planetwire.model import LogEvent
 from planetwire.runtime.clock import ManualClock, SystemClock, utc_text
@@ -38,7 +39,8 @@ from planetwire.web.live.sse_protocol import make_protocol
 from planetwire.web.terminal import cities as terminal
 
 NAMES = ("hong kong", "seoul", "taipei", "london", "paris", "new york")
-SOURCES = ("metar", "amos", "hko_obs", "cowin_obs")  # headline series, runway sensors, and one that is no headline
+SOURCES = observed_sources()
+SENDERS = ("metar", "amos", "hko_obs", "cowin_obs")  # headline series, runway sensors, and one that is no headline
 RETENTION_S = 600.0
 STALL_S = 20.0
 
@@ -174,7 +176,7 @@ class LawWorld:
         await self._store.append([normalise(SOURCES, self._raw(), now) for _ in range(count)])
 
     def _raw(self) -> dict[str, Any]:
-        dice, source = self._dice, self._dice.choices(SOURCES, [3, 6, 2, 1])[0]
+        dice, source = self._dice, self._dice.choices(SENDERS, [3, 6, 2, 1])[0]
         at = self._clock.now() - timedelta(seconds=dice.choice([0, 0, 1, 60, dice.randrange(3_600)]))
         changes: dict[str, Any] = {"obs_time": dice.choice([None, *[utc_text(at)] * 9]), "source": source}
         if source != "amos" or dice.random() < 0.7:
