@@ -18,8 +18,7 @@ LOGGED = "select sum((message->>'records_processed')::int) from earth_broadcasts
 PENDING = "select count(*) from earth_data_change_events where consumed_at is null"
 SLOW = {
     "PLANETWIRE_JOBS__BATCH_ROWS": "500",
-    "PLANETWIRE_JOBS__LEASE_S": "3",
-    "PLANETWIRE_JOBS__HEARTBEAT_S": "1",
+    "PLANETWIRE_JOBS__LEASE_S": "600",  # a lease that a busy machine lets run out would be one more try
 }
 
 
@@ -47,7 +46,7 @@ def test_a_worker_killed_mid_job_is_replaced_and_the_job_finishes(installation: 
         kept = made.value(SATELLITES)
         done = made.wait_job(client, before["id"], within_s=60)
         assert done["status"] == "completed", done
-        assert done["attempts"] >= 2, "what the dead one still held may cost the next a try"
+        assert done["attempts"] == 2
         assert made.value(SATELLITES) >= max(kept, 12_000)
         body = client.get("/api/v1/visualization/satellites").json()
         assert body["count"] == made.value(SATELLITES)
