@@ -1,4 +1,4 @@
-"""Programs that Debian must give: where one is missing its tests are skipped at home and fail in CI."""
+"""What a test needs and a machine may lack: where it is missing the test is skipped at home and fails in CI."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import pytest
 
+STATIC = Path(__file__).resolve().parent.parent / "src" / "planetwire" / "web" / "static"
 PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"  # Debian's servers are not on everybody's path
 ABSENT = "not installed: "  # how a reason begins; `conftest.py` gathers them into one line
 PACKAGES = {
@@ -35,7 +36,18 @@ def faketime_library() -> str:
 
 def absent(name: str) -> NoReturn:
     """Skip; in CI fail."""
-    reason = f"{ABSENT}{name} (apt-get install {PACKAGES[name]})"
+    without(f"{ABSENT}{name} (apt-get install {PACKAGES[name]})")
+
+
+def built_page() -> Path:
+    """Where the built front end lies. Skips, or fails in CI, when it is not built."""
+    if not (STATIC / "index.html").exists():
+        without("the front end is not built")
+    return STATIC
+
+
+def without(reason: str) -> NoReturn:
+    """Skip; in CI fail."""
     if os.environ.get("CI"):
         pytest.fail(reason)
     pytest.skip(reason)

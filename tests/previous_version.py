@@ -6,7 +6,6 @@ skips at home, with the command that fetches it, and fails in CI.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -14,12 +13,11 @@ import tempfile
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
-from typing import NoReturn
 
-import pytest
 from packaging.requirements import Requirement
 
 from installed_wheel import build_wheel, install_wheel
+from missing import built_page, without
 
 ROOT = Path(__file__).resolve().parent.parent
 STATIC = Path("src/planetwire/web/static")
@@ -35,7 +33,7 @@ def unpack(folder: Path) -> None:
     git = ["git", "-c", "safe.directory=*", "-C", ROOT]  # a clone of somebody else's is read all the same
     packed = subprocess.run([*git, "archive", commit()], capture_output=True, check=False)
     if packed.returncode != 0:
-        absent(f"the previous version {commit()[:7]} is not in this clone (git fetch --unshallow origin main)")
+        without(f"the previous version {commit()[:7]} is not in this clone (git fetch --unshallow origin main)")
     subprocess.run(["tar", "-x", "-C", folder], input=packed.stdout, check=True)
 
 
@@ -51,20 +49,11 @@ def python_with_it(cache: Path) -> Path:
             tree.mkdir()
             unpack(tree)
             check_borrowable(tree)
-            if not (ROOT / STATIC / "index.html").exists():
-                absent("the front end is not built")
-            shutil.copytree(ROOT / STATIC, tree / STATIC)
+            shutil.copytree(built_page(), tree / STATIC)
             shutil.rmtree(home, ignore_errors=True)
             install_wheel(build_wheel(tree, Path(scratch) / "wheel"), home)
         (home / "ready").touch()
     return home / "bin" / "python"
-
-
-def absent(reason: str) -> NoReturn:
-    """Skip; in CI fail."""
-    if os.environ.get("CI"):
-        pytest.fail(reason)
-    pytest.skip(reason)
 
 
 def check_borrowable(tree: Path) -> None:

@@ -18,8 +18,7 @@ LOGGED = "select sum((message->>'records_processed')::int) from earth_broadcasts
 PENDING = "select count(*) from earth_data_change_events where consumed_at is null"
 SLOW = {
     "PLANETWIRE_JOBS__BATCH_ROWS": "500",
-    "PLANETWIRE_JOBS__LEASE_S": "3",
-    "PLANETWIRE_JOBS__HEARTBEAT_S": "1",
+    "PLANETWIRE_JOBS__LEASE_S": "600",  # a lease that a busy machine lets run out would be one more try
 }
 
 

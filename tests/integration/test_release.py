@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -19,6 +18,8 @@ import pytest
 import release
 from jsonschema import Draft7Validator
 from referencing import Registry, Resource
+
+from missing import built_page
 
 ROOT = Path(__file__).resolve().parents[2]
 STATIC = Path("src/planetwire/web/static")
@@ -111,13 +112,9 @@ def test_a_tagged_and_an_untagged_version_pass_with_the_section_of_the_changelog
 @pytest.fixture(scope="module")
 def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The dist/ of a clone whose changelog has this version; the front end is the one that is built here."""
-    if not (ROOT / STATIC / "index.html").exists():
-        if os.environ.get("CI"):
-            pytest.fail("the front end is not built; in CI that is a failure")
-        pytest.skip("the front end is not built")
     tree = tmp_path_factory.mktemp("release") / "tree"
     release.git(ROOT, "clone", "--quiet", "--depth", "1", ROOT.as_uri(), str(tree))
-    shutil.copytree(ROOT / STATIC, tree / STATIC, copy_function=shutil.copy)
+    shutil.copytree(built_page(), tree / STATIC, copy_function=shutil.copy)
     log = tree / "CHANGELOG.md"
     log.write_text(log.read_text(encoding="utf-8").replace("## Unreleased", f"## {VERSION}", 1), encoding="utf-8")
     commit(tree)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 import zstandard
 from fastapi import FastAPI
 
+from missing import built_page
 from planetwire.web import app as web_app
 from planetwire.web import spa
 from planetwire.web.http import problems
@@ -212,23 +212,15 @@ async def test_who_does_not_read_holds_one_piece_and_not_the_file() -> None:
 # --- the build of this tree
 
 
-def built() -> Path:
-    if not (spa.STATIC / "index.html").exists():
-        if os.environ.get("CI"):
-            pytest.fail("the front end is not built; in CI that is a failure")
-        pytest.skip("the front end is not built")
-    return spa.STATIC
-
-
 def test_every_file_of_the_build_has_a_type_that_browsers_run_or_show() -> None:
-    files = read(built())
+    files = read(built_page())
     assert len(files) > 20
     assert [name for name, file in files.items() if file.media_type == UNKNOWN] == []
     assert MEDIA_TYPES[".wasm"] == "application/wasm"  # else it is not compiled while it comes
 
 
 def test_what_is_text_was_packed_by_the_build_and_opens_to_the_same_bytes() -> None:
-    for name, file in read(built()).items():
+    for name, file in read(built_page()).items():
         if len(file.plain.body) > 1_000 and not name.endswith((".png", ".jpg", ".woff2")):
             assert {"br", "gzip"} <= file.packed.keys(), name
         for form in file.packed.values():
@@ -241,7 +233,7 @@ def test_what_is_text_was_packed_by_the_build_and_opens_to_the_same_bytes() -> N
 
 def test_the_first_load_of_the_globe_is_a_quarter_of_its_plain_bytes() -> None:
     """Scripts, styles and the map: a browser with brotli fetches less than 0.25 of them, with gzip less than 0.3."""
-    files = [file for name, file in read(built()).items() if name.startswith("assets/")]
+    files = [file for name, file in read(built_page()).items() if name.startswith("assets/")]
     plain = sum(len(file.plain.body) for file in files)
     for coding, share in (("br", 0.25), ("gzip", 0.30)):
         sent = [dict(file.packed).get(coding, file.plain) for file in files]
@@ -249,7 +241,7 @@ def test_the_first_load_of_the_globe_is_a_quarter_of_its_plain_bytes() -> None:
 
 
 async def test_the_application_serves_the_build_last(tmp_path: Path) -> None:
-    built()
+    built_page()
     app = web_app.create([], "0")
     page = await ask(app, "/terminal", codings="br")
     assert (page.status_code, page.headers.get("content-encoding")) == (200, "br")
