@@ -16,6 +16,7 @@ from planetwire.collect.delivered import Delivered
 from planetwire.collect.feeds import ObservationFeed, access_to, address_of, rules_of
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.http.client import Outcome, PoliteClient
+from planetwire.collect.http.slots import filled
 from planetwire.errors import FeedError, PlanetwireError
 from planetwire.log import get_logger
 from planetwire.model import FetchState, Json, Parsed
@@ -156,7 +157,7 @@ class ObservationFeeds:
     async def _chunk(self, source: str, stations: Sequence[str], turn: _Turn, marks: Delivered) -> None:
         """Ask for some stations; a capped answer that does not reach back far enough is asked for in halves."""
         feed, own = self._feeds[source], self._settings.feed(source)
-        url = feed.url(address_of(feed, own), stations, turn.hours)
+        url = feed.url(filled(address_of(feed, own), turn.at), stations, turn.hours)
         known = self._validators.setdefault(source, {})
         turn.requests += 1
         rules, access = rules_of(feed, own), access_to(feed, own)
