@@ -65,7 +65,7 @@ def _in_text(loc: tuple[int | str, ...], value: Any, *, missing: bool) -> tuple[
         if (isinstance(value, dict) and part in value) or (
             isinstance(value, list) and isinstance(part, int) and part < len(value)
         ):
-            value = value[part]
+            value = _inside(value, part)
             found = (*found, part)
         elif missing and at == len(loc) - 1:
             found = (*found, part)
@@ -76,11 +76,15 @@ def _in_text(loc: tuple[int | str, ...], value: Any, *, missing: bool) -> tuple[
 
 def _at(value: Any, loc: Loc) -> Any:
     for part in loc:
-        if isinstance(value, dict):
-            value = value.get(part)
-        else:
-            value = value[int(part)] if isinstance(value, list) else None
+        value = _inside(value, part)
     return value
+
+
+def _inside(value: Any, part: str | int) -> Any:
+    """None where there is no such part."""
+    if isinstance(value, list):
+        return value[part] if isinstance(part, int) and 0 <= part < len(value) else None
+    return value.get(part) if isinstance(value, dict) else None
 
 
 def _is_meant(alternative: str, value: Any) -> bool:
