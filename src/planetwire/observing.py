@@ -102,6 +102,10 @@ class Sources:
     """Those that are known: what others push, and what feeds declare of themselves. Any other counts as routine."""
 
     def __init__(self, declared: Iterable[ObservedSource] = ()) -> None:
+        self.know(declared)
+
+    def know(self, declared: Iterable[ObservedSource]) -> None:
+        """From now on these are what feeds declare."""
         self._known = {one.name: one for one in (*PUSHED, *declared)}
 
     def profile(self, source: str, metar_cadence_s: int = METAR_CADENCE_S) -> SourceProfile:

@@ -6,6 +6,7 @@ nothing. It runs beside each worker, and what one is at the others pass by.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from planetwire.log import get_logger
@@ -34,11 +35,23 @@ class ByHandFacts(Protocol):
         """Do a page of a whole source; False when none waits."""
 
 
+async def nothing() -> None:
+    """There is nothing to do first."""
+
+
 class ByHand:
     """The loop."""
 
-    def __init__(self, waiting: ByHandFacts, wakeup: Wakeup, clock: Clock) -> None:
-        """`wakeup` rings when something was written."""
+    def __init__(
+        self,
+        waiting: ByHandFacts,
+        wakeup: Wakeup,
+        clock: Clock,
+        *,
+        before: Callable[[], Awaitable[object]] = nothing,
+    ) -> None:
+        """`wakeup` rings when something was written. `before`: done first when something waits."""
+        self._before = before
         self._waiting = waiting
         self._wakeup = wakeup
         self._clock = clock
@@ -56,6 +69,7 @@ class ByHand:
     async def step(self) -> None:
         """All that waits and that nobody holds; single facts between the pages of a source. Raises BackendError."""
         while await self._waiting.any():
+            await self._before()
             after: int | None = 0
             while after is not None:
                 after = await self._waiting.keys(after)

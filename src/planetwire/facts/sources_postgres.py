@@ -26,11 +26,15 @@ HIDDEN = ("now", "failures", "retry_at", "answered_at")  # they show in `next_ru
 
 
 class PostgresSourceStore:
-    """Port SourceStore over the sources named at the start; call `ensure` once before `list`."""
+    """Port SourceStore over the sources in `known`, as they are at the moment; `ensure` makes their rows."""
 
     def __init__(self, pool: Pool, known: Sequence[SourceDefaults]) -> None:
         self._pool = pool
-        self._known = {defaults.source: defaults for defaults in known}
+        self._sources = known
+
+    @property
+    def _known(self) -> dict[str, SourceDefaults]:
+        return {defaults.source: defaults for defaults in self._sources}
 
     async def ensure(self) -> None:
         """Make the rows of sources that have none. Idempotent."""
@@ -39,9 +43,10 @@ class PostgresSourceStore:
 
     async def list(self) -> Sequence[Json]:
         """See the port. Switches and schedule are the effective values; times are ISO with Z."""
+        known = self._known
         async with translated():
-            rows = await self._pool.fetch(Q.list_sources, list(self._known))
-        return [_record(row, self._known[row["source"]]) for row in rows]
+            rows = await self._pool.fetch(Q.list_sources, list(known))
+        return [_record(row, known[row["source"]]) for row in rows]
 
     async def change(self, source: str, wish: Json, by: Actor | None = None) -> Json:
         """See the port. Codes: `below_floor`, `bad_interval`, `bad_cron`, `bad_time_zone`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from planetwire.model.derived import Deriver
@@ -66,6 +66,10 @@ class LayerAdapter:
         for table in self.tables:
             if table.name not in self.owned_tables or all(table.name != fed for fed, _ in self.feeds):
                 raise ValueError(f"layer {self.id}: its table {table.name} is not among its owned tables and feeds")
+
+    def fed_by(self, *feeds: tuple[str, str]) -> LayerAdapter:
+        """The same layer, fed by these pairs too."""
+        return replace(self, feeds=tuple(dict.fromkeys((*self.feeds, *feeds))))
 
     @property
     def sources(self) -> tuple[str, ...]:
