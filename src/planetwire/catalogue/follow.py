@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from planetwire.catalogue.catalogue import Catalogue, Snapshot
+from planetwire.catalogue.catalogue import SHIPPED, Catalogue, Snapshot
 from planetwire.catalogue.compose import Composer
 from planetwire.log import get_logger
 from planetwire.model.facts import Declarations
@@ -79,7 +79,8 @@ class Follower:
         for tell in self.changed:
             await tell(before, snapshot)
         declared, skipped = len(snapshot.declared), len(snapshot.faults)
-        log.info("sources.catalogue.renewed", revision=snapshot.revision, declared=declared, skipped=skipped)
+        say = log.debug if before.revision == SHIPPED else log.info  # at a start it is no change
+        say("sources.catalogue.renewed", revision=snapshot.revision, declared=declared, skipped=skipped)
         return True
 
     async def run(self, bell: Wakeup | None = None) -> None:
