@@ -62,7 +62,9 @@ def main() -> None:
         f"{QUAKES} quakes: {data_ms:.0f} ms declared, {hand_ms:.0f} ms by hand; "
         f"pairs {min(ratios):.2f} to {max(ratios):.2f}"
     )
-    verdict("speed of a declared source, times the hand-written", statistics.median(ratios), GOAL, detail, at_most=False)
+    verdict(
+        "speed of a declared source, times the hand-written", statistics.median(ratios), GOAL, detail, at_most=False
+    )
 
 
 if __name__ == "__main__":

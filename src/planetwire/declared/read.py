@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from planetwire.collect.feeds import FactFeed, ObservationFeed
 from planetwire.datasets.dataset import Dataset
 from planetwire.datasets.registry import datasets
 from planetwire.declared.check import faults_of
@@ -30,6 +31,11 @@ class Declared:
     dataset: Dataset
     declaration: Declaration
     joins: str | None = None
+
+    @property
+    def feed(self) -> FactFeed | ObservationFeed:
+        """The one feed of its dataset."""
+        return self.dataset.fact_feeds[0] if self.dataset.fact_feeds else self.dataset.observation_feeds[0]
 
 
 def read(text: str, *, name: str | None = None, private: bool = False) -> Declared:

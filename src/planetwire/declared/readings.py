@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
+from hashlib import blake2b
 
 from planetwire.cities import City, resolve
 from planetwire.collect.formats.metar_text import iso
@@ -17,7 +18,8 @@ from planetwire.model import Json, Parsed
 from planetwire.observing import ObservedSource, Series, SourceProfile
 
 ANSWER_MAX_ROWS = 1_000_000  # more than a body may hold: no answer counts as cut by its sender
-STATION_CHARS, LABEL_CHARS = 16, 80
+STATION_CHARS, LABEL_CHARS = 16, 80  # as the ingest has them
+SUM_CHARS = 6
 
 
 class DeclaredReadings:
@@ -78,11 +80,11 @@ class DeclaredReadings:
             raise Broken("no time", "bad_time")
         if temp is not None and not LEAST_C <= temp <= GREATEST_C:
             raise Broken(f"no temperature between {LEAST_C:g} and {GREATEST_C:g} °C", "out_of_range")
-        code = plain_text(station)[:STATION_CHARS]
-        city = self._city(row, plain_text(station))
-        label = None if self._series.label is None else row[self._series.label]
+        name = plain_text(station)
+        city = self._city(row, name)
+        label = name if self._series.label is None else row[self._series.label]
         return {
-            "station": code,
+            "station": _code(name),
             "label": None if label is None else plain_text(label)[:LABEL_CHARS],
             "city": None if city is None else city.key,
             "obs_time": iso(at),
@@ -123,3 +125,10 @@ class DeclaredReadings:
             "obs_time": row["obs_time"],
             "payload": payload,
         }
+
+
+def _code(name: str) -> str:
+    """The station's code, which has a bound: of a longer name the beginning and a sum, so that two stay two."""
+    if len(name) <= STATION_CHARS:
+        return name
+    return f"{name[: STATION_CHARS - SUM_CHARS - 1]}-{blake2b(name.encode(), digest_size=SUM_CHARS // 2).hexdigest()}"
