@@ -255,9 +255,12 @@ def _own_layer(given: Declaration, layer: OwnLayer, marked: Marked) -> Iterator[
     if given.provenance is None:
         remedy = "`publisher`, `licence`, `coverage`, `limits`, and the same under `zh`"
         yield marked.fault((), "missing", "`provenance` is missing", remedy)
-    if layer.kind != "point":
+    if layer.kind != "point" and given.kind != "http_geojson":
+        remedy = "`kind: http_geojson`, or `kind: point` for the layer"
+        yield marked.fault(("layer", "kind"), "no_geometry", "lines and areas come as GeoJSON", remedy)
+    if layer.kind != "point" and "geometry" in given.fields:
         yield marked.fault(
-            ("layer", "kind"), "not_drawn", f"a layer of kind {layer.kind} is not drawn yet", "`kind: point`"
+            ("fields", "geometry"), "name_taken", "`geometry` is the line or area itself", "another name"
         )
     try:
         check_presentation(given.source, layer.look, ())

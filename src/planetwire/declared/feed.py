@@ -19,7 +19,8 @@ from planetwire.declared.formats.geojson import point_of
 from planetwire.declared.model import Csv, Declaration, Table, spec_of
 from planetwire.declared.rows import Row, RowReader, iso, key_text, template, used_columns
 from planetwire.errors import FeedError
-from planetwire.model import Fact, Json, Parsed
+from planetwire.geometry import BadGeometry, Geometries, is_shape_kind
+from planetwire.model import Fact, Json, LayerAdapter, Parsed
 from planetwire.model.coordinates import on_earth
 
 KEY_CHARS_MAX = 200
@@ -129,9 +130,9 @@ def sample_of_record(record: Any) -> Any:
 class DeclaredFeed:
     """A feed of facts. Where several records have one key the newest counts, of equally new ones the last."""
 
-    def __init__(self, declaration: Declaration, layer: str, *, private: bool = False) -> None:
+    def __init__(self, declaration: Declaration, layer: LayerAdapter, *, private: bool = False) -> None:
         self.source = declaration.source
-        self.kind = layer
+        self.kind = layer.id
         self.default_url = declaration.url
         self.interval_s = declaration.interval
         self.floor_s = declaration.floor
@@ -144,10 +145,10 @@ class DeclaredFeed:
         """Facts of one body; `at` is what times are compared with that must not lie ahead."""
         reading = self._reader.begin(body)
         facts: dict[str, Fact] = {}
-        make = self._facts.fact
+        make, geometries = self._facts.fact, Geometries()
         for index, record, row in self._reader.rows(reading, at):
             try:
-                fact = make(row, record)
+                fact = make(row, record, geometries)
             except Broken as broken:
                 self._reader.refuse(reading, index, record, broken)
                 continue
@@ -180,32 +181,39 @@ def _is_newer(one: Fact, other: Fact) -> bool:
 class FactMaker:
     """Rows as facts."""
 
-    def __init__(self, declaration: Declaration, layer: str) -> None:
+    def __init__(self, declaration: Declaration, layer: LayerAdapter) -> None:
         roles = {declaration.time}
         roles |= {declaration.place.lat, declaration.place.lon} if declaration.place is not None else set()
         self._data = [name for name, given in declaration.fields.items() if spec_of(given).stored and name not in roles]
         self._key = list(declaration.key)
         self._title = None if declaration.title is None else template(declaration.title)
         self._thing = None if declaration.thing is None else template(declaration.thing)
-        self._layer = layer
+        self._layer = layer.id
+        self._shape = layer.kind if is_shape_kind(layer.kind) else None
         self._time = declaration.time
         self._valid = None if declaration.valid_for is None else timedelta(seconds=declaration.valid_for)
         self._place = None if declaration.place is None else (declaration.place.lat, declaration.place.lon)
         self._geojson = declaration.kind == "http_geojson" and declaration.place is None
 
-    def fact(self, row: Row, record: Any) -> Fact:
-        """Raises Broken for a key, or a place, that cannot be."""
+    def fact(self, row: Row, record: Any, geometries: Geometries) -> Fact:
+        """Raises Broken for a key, or a place, that cannot be. `geometries`: those of the body."""
         key = key_text([row[name] for name in self._key])
         if not 0 < len(key) <= KEY_CHARS_MAX or not key.isprintable():
             raise Broken(f"no key of 1 to {KEY_CHARS_MAX} characters: {shown(key)}", "bad_key")
-        lat, lon = self._where(row, record)
+        data = self._stored(row)
+        lat: float | None
+        lon: float | None
+        if self._shape is not None:
+            data["geometry"], lat, lon = _shape(record, self._shape, geometries)
+        else:
+            lat, lon = self._where(row, record)
         at = None if self._time is None else row[self._time]
         title = "" if self._title is None else self._title(row)[:TITLE_CHARS_MAX]
         return Fact(
             external_key=key,
             kind=self._layer if self._thing is None else self._thing(row)[:TITLE_CHARS_MAX] or self._layer,
             title=title or key,
-            data=self._stored(row),
+            data=data,
             lat=lat,
             lon=lon,
             observed_at=at,
@@ -233,3 +241,10 @@ class FactMaker:
         if place is None:
             raise Broken(f"no place on the Earth: {shown(lat)}, {shown(lon)}", "out_of_range")
         return place
+
+
+def _shape(record: Any, kind: str, geometries: Geometries) -> tuple[Json, float, float]:
+    try:
+        return geometries.read(record.get("geometry") if isinstance(record, dict) else None, kind)
+    except BadGeometry as bad:
+        raise Broken(str(bad), bad.code) from None

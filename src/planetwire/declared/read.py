@@ -6,14 +6,16 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
+from planetwire.collect.feeds import FactFeed, ObservationFeed
 from planetwire.datasets.dataset import Dataset
 from planetwire.datasets.registry import datasets
 from planetwire.declared.check import faults_of
 from planetwire.declared.faults import DeclarationFaults, Fault
 from planetwire.declared.feed import DeclaredFeed
-from planetwire.declared.layer import joined_layer, own_layer
+from planetwire.declared.layer import joined_layer, own_layer, with_readings
 from planetwire.declared.marked import Marked, read_marked
 from planetwire.declared.model import Declaration, OwnLayer
+from planetwire.declared.readings import DeclaredReadings
 from planetwire.declared.shape import shape_faults
 
 
@@ -29,6 +31,11 @@ class Declared:
     dataset: Dataset
     declaration: Declaration
     joins: str | None = None
+
+    @property
+    def feed(self) -> FactFeed | ObservationFeed:
+        """The one feed of its dataset."""
+        return self.dataset.fact_feeds[0] if self.dataset.fact_feeds else self.dataset.observation_feeds[0]
 
 
 def read(text: str, *, name: str | None = None, private: bool = False) -> Declared:
@@ -57,10 +64,16 @@ def _last_fault(marked: Marked, error: ValueError) -> Fault:
 
 def _compiled(declaration: Declaration, text: str, *, private: bool) -> Declared:
     source = declaration.source
+    if declaration.series is not None:
+        shipped = next(one for one in datasets() if one.observation_feeds)
+        layer = with_readings(shipped.layer, source)
+        readings = DeclaredReadings(declaration, declaration.series, private=private)
+        dataset = Dataset(layer, shipped.rank, observation_feeds=(readings,))
+        return Declared(source, text, dataset, declaration, layer.id)
     if isinstance(declaration.layer, OwnLayer):
         layer, rank, joins = own_layer(declaration, declaration.layer), declaration.layer.rank, None
     else:
         shipped = next(one for one in datasets() if one.layer.id == declaration.layer)
         layer, rank, joins = joined_layer(shipped.layer, source), shipped.rank, shipped.layer.id
-    feed = DeclaredFeed(declaration, layer.id, private=private)
+    feed = DeclaredFeed(declaration, layer, private=private)
     return Declared(source, text, Dataset(layer, rank, fact_feeds=(feed,)), declaration, joins)

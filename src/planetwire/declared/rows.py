@@ -128,7 +128,7 @@ class RowReader:
                 notes[f"ahead_{name}"] += 1
                 raise Broken(f"{name} lies ahead: {value.isoformat()}", "bad_time")
         if lacks is not None:
-            raise Broken(f"no {lacks}: {shown(self._raw(lacks, record))}", "no_value")
+            raise Broken(f"no {lacks}: {shown(self._raw(lacks, record))}", "bad_value")
         return row if self._is_wanted(row, notes) else None
 
     def key(self, record: Any, names: Sequence[str]) -> str | None:

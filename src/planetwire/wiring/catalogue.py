@@ -8,6 +8,7 @@ from planetwire.catalogue.catalogue import Catalogue, LiveSequence, Snapshot
 from planetwire.catalogue.compose import Composer, Read, ReadDeclaration
 from planetwire.catalogue.declarations_postgres import PostgresDeclarations
 from planetwire.catalogue.desk import DeclaredSources
+from planetwire.catalogue.folder import SourceFolder
 from planetwire.catalogue.follow import Follower, Prepare
 from planetwire.collect.feeds import FactFeed, ObservationFeed, check_feed, source_defaults, unknown
 from planetwire.database.postgres import Pool
@@ -24,6 +25,7 @@ from planetwire.settings import Settings
 from planetwire.web.earth.clearing import FACT_TABLE, RowsOf
 
 CHANNEL = "planet_declared_sources"
+SOURCE_FILES, FILES_LOCK = "sources", "sources.lock"  # in the data dir, in its run/
 
 
 def reader(settings: Settings) -> Read:
@@ -105,3 +107,15 @@ def looking_first(follower: Follower, task: Handler) -> Handler:
         return await task(lease)
 
     return run
+
+
+def source_files(settings: Settings, pool: Pool, catalogue: Catalogue) -> SourceFolder:
+    """Run it beside the schedule; of several processes on one data dir one watches."""
+    store = PostgresDeclarations(pool, PostgresJobQueue(pool, settings.jobs).submit_in)
+
+    async def brought(origin: str) -> list[str]:
+        return [one.name for one in (await store.read()).all if one.origin == origin]
+
+    run = settings.data_dir / "run"
+    desk = desk_of(pool, settings, catalogue)
+    return SourceFolder(settings.data_dir / SOURCE_FILES, run / FILES_LOCK, desk, brought, SystemClock())

@@ -13,19 +13,24 @@ from planetwire.catalogue.catalogue import Catalogue
 from planetwire.catalogue.desk import DeclaredSources
 from planetwire.catalogue.folder import refusals
 from planetwire.collect import parse
-from planetwire.collect.feeds import FactFeed, unknown
+from planetwire.collect.feeds import FactFeed, access_to, address_of, check_feed, rules_of, unknown
 from planetwire.collect.feedstate_file import FeedStates
+from planetwire.collect.http.client import PoliteClient
+from planetwire.collect.http.slots import filled
 from planetwire.database.postgres import Pool, close_pool, open_pool
 from planetwire.datasets.registry import feeds, layer_registry, owned_tables
+from planetwire.declared.faults import DeclarationFaults
+from planetwire.declared.read import Declared, read
+from planetwire.declared.report import examine, render
 from planetwire.diagnosis.path import of_this_version
-from planetwire.errors import InputError
+from planetwire.errors import FeedError, InputError
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.ledger.board_postgres import PostgresJobBoard
 from planetwire.jobs.ledger.desk_postgres import PostgresJobDesk
 from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
-from planetwire.model import JobRequest, Json, Lane, TaskType
+from planetwire.model import FetchState, JobRequest, Json, Lane, TaskType
 from planetwire.model.finding import Finding, step
 from planetwire.ports import AuditLog, JobLog
 from planetwire.runtime.clock import SystemClock
@@ -35,9 +40,8 @@ from planetwire.web.earth.clearing import RowsOf
 from planetwire.web.earth.layer_snapshots import LayerSnapshots
 from planetwire.web.stores.cache_memory import MemoryCache
 from planetwire.web.stores.tokens_file import FileTokens
-from planetwire.wiring.catalogue import defaults_of, desk_of, followed, rows_counter
+from planetwire.wiring.catalogue import SOURCE_FILES, defaults_of, desk_of, followed, rows_counter
 from planetwire.wiring.shared import job_log_of
-from planetwire.wiring.source_files import FOLDER as SOURCE_FILES
 
 SAID_CHARS = 300  # of one fault
 
@@ -73,6 +77,60 @@ def ledger_source(source: str, catalogue: Catalogue) -> tuple[str, str | None]:
 def parse_body(source: str, body: bytes, at: datetime) -> Json:
     """What the source's feed makes of a body. Raises NotFound, FeedError; see `collect.parse`."""
     return parse.parse_body(source, body, at, feeds())
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What is wrong with a declaration, and what it makes of a body: for programs, for people, and whether all is well.
+
+    All is well when nothing is wrong with the declaration and, given a body, some record of it gave a row or it has
+    none.
+    """
+
+    record: Json
+    text: str
+    good: bool
+
+
+def parse_declared(text: str, name: str, body: bytes, at: datetime) -> Json:
+    """As `parse_body`, by a declaration that need not be installed. Raises DeclarationFaults, FeedError."""
+    feed = read(text, name=name).feed
+    return parse.parse_body(feed.source, body, at, {feed.source: feed})
+
+
+async def check_source(
+    settings: Settings, text: str, name: str, body: bytes | None, at: datetime, *, fetch: bool
+) -> Checked:
+    """Reads the declaration and, with `fetch` or given one, a body. Raises SetupError for settings of its own."""
+    try:
+        declared = read(text, name=name, private=settings.sources_private)
+    except DeclarationFaults as found:
+        faults = {"good": False, "faults": [one.record() for one in found.faults], "more": found.more}
+        return Checked(faults, found.message, False)
+    record: Json = {"good": True, "source": declared.source, "faults": [], "more": 0}
+    try:
+        if fetch:
+            body = await _fetched(settings, declared, at)
+        if body is None:
+            return Checked(record, f"{declared.source}: nothing is wrong with the declaration", True)
+        report = examine(declared, body, at)
+    except FeedError as error:
+        record |= {"good": False, "error": {"code": error.code, "message": error.message}}
+        return Checked(record, f"{declared.source}: {error.message} [{error.code}]", False)
+    good = bool(report["rows"] or not report["rejects"])
+    return Checked(record | {"good": good, "body": report}, render(report), good)
+
+
+async def _fetched(settings: Settings, declared: Declared, at: datetime) -> bytes:
+    """What its address answers, asked once as the collector does, but without what is remembered of it."""
+    feed = declared.feed
+    own = settings.feed(feed.source)
+    check_feed(feed, own)
+    async with PoliteClient(SystemClock()) as client:
+        url = filled(address_of(feed, own), at)
+        fetched = await client.fetch(url, FetchState(), rules_of(feed, own), access_to(feed, own))
+    fetched.raise_failure()
+    return fetched.body or b""
 
 
 def check_request(request: JobRequest, known: Mapping[str, FactFeed]) -> JobRequest:

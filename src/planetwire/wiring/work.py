@@ -45,13 +45,20 @@ from planetwire.runtime.clock import SystemClock
 from planetwire.settings import Settings
 from planetwire.stream.log_postgres import PostgresEventLog
 from planetwire.wiring.catalogue import CHANNEL as DECLARED
-from planetwire.wiring.catalogue import check_feeds, copy_feeds, defaults_of, ensure_sources, followed, looking_first
+from planetwire.wiring.catalogue import (
+    check_feeds,
+    copy_feeds,
+    defaults_of,
+    ensure_sources,
+    followed,
+    looking_first,
+    source_files,
+)
 from planetwire.wiring.facts import add_by_hand, deriving_anew, deriving_facts
 from planetwire.wiring.observations import check_sharing
 from planetwire.wiring.outlets import add_outlet, outlet_kind
 from planetwire.wiring.secrets import Secrets
 from planetwire.wiring.shared import job_log_of
-from planetwire.wiring.source_files import source_files
 
 log = get_logger()
 
