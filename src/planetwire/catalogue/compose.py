@@ -34,9 +34,10 @@ class Read(Protocol):
 
 @dataclass(slots=True)
 class Composer:
-    """Reads a text once: 200 sources of which one changed cost one reading."""
+    """Reads a text once: 200 sources of which one changed cost one reading. `quiet`: what is skipped is not logged."""
 
     read: Read
+    quiet: bool = False
     _known: dict[tuple[str, str], Declared | PlanetwireError] = field(default_factory=dict)
     _told: set[tuple[str, str]] = field(default_factory=set)
 
@@ -47,7 +48,8 @@ class Composer:
         good = {name: found for (name, _), found in self._known.items() if isinstance(found, Declared)}
         faults = {name: found for (name, _), found in self._known.items() if isinstance(found, PlanetwireError)}
         snapshot = _together(stored.revision, good, faults)
-        self._tell({one.name: one.sha256 for one in on}, snapshot.faults)
+        if not self.quiet:
+            self._tell({one.name: one.sha256 for one in on}, snapshot.faults)
         return snapshot
 
     def _read(self, one: Declaration) -> Declared | PlanetwireError:

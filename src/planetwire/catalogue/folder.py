@@ -176,7 +176,7 @@ def read_file(path: Path) -> str:
         with path.open("rb") as file:
             body = file.read(TEXT_MAX_BYTES + 1)
     except OSError as error:
-        raise InputError(f"it cannot be read: {error.strerror}", code="unreadable") from error
+        raise InputError(f"it cannot be read: {error.strerror}") from error
     if len(body) > TEXT_MAX_BYTES:
         raise TooLarge(f"a declaration has at most {TEXT_MAX_BYTES:,} bytes")
     try:

@@ -79,8 +79,8 @@ class Follower:
         for tell in self.changed:
             await tell(before, snapshot)
         declared, skipped = len(snapshot.declared), len(snapshot.faults)
-        say = log.debug if before.revision == SHIPPED else log.info  # at a start it is no change
-        say("sources.catalogue.renewed", revision=snapshot.revision, declared=declared, skipped=skipped)
+        if before.revision != SHIPPED:  # at a start it is no change
+            log.info("sources.catalogue.renewed", revision=snapshot.revision, declared=declared, skipped=skipped)
         return True
 
     async def run(self, bell: Wakeup | None = None) -> None:

@@ -48,6 +48,14 @@ async def followed(pool: Pool, settings: Settings, *prepare: Prepare) -> Followe
     return follower
 
 
+async def catalogue_of(pool: Pool, settings: Settings) -> Catalogue:
+    """For one command: as it is now. Raises BackendError."""
+    store = PostgresDeclarations(pool, PostgresJobQueue(pool, settings.jobs).submit_in)
+    catalogue = Catalogue()
+    catalogue.swap(Composer(reader(settings), quiet=True)(await store.read()))
+    return catalogue
+
+
 def ensure_sources(pool: Pool, settings: Settings) -> Prepare:
     """Each source has its row of schedule and last run."""
 

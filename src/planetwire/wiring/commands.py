@@ -40,7 +40,7 @@ from planetwire.web.earth.clearing import RowsOf
 from planetwire.web.earth.layer_snapshots import LayerSnapshots
 from planetwire.web.stores.cache_memory import MemoryCache
 from planetwire.web.stores.tokens_file import FileTokens
-from planetwire.wiring.catalogue import SOURCE_FILES, defaults_of, desk_of, followed, rows_counter
+from planetwire.wiring.catalogue import SOURCE_FILES, catalogue_of, defaults_of, desk_of, rows_counter
 from planetwire.wiring.shared import job_log_of
 
 SAID_CHARS = 300  # of one fault
@@ -162,7 +162,7 @@ async def open_ledger(settings: Settings, dsn: str, session_key: bytes = b"") ->
         desk = PostgresJobDesk(pool, PostgresJobQueue(pool, settings.jobs))
         audit = PostgresAuditLog(pool, settings.audit_keep_days)
         lines = job_log_of(stack, settings, pool, session_key)
-        catalogue = (await followed(pool, settings)).catalogue
+        catalogue = await catalogue_of(pool, settings)
         yield Ledger(desk, PostgresJobBoard(pool), audit, lines, rows_counter(pool, catalogue), catalogue)
 
 
@@ -171,14 +171,14 @@ async def open_declared(settings: Settings, dsn: str) -> AsyncIterator[DeclaredS
     """What one command does to declared sources. Raises as `open_ledger`."""
     async with of_this_version(dsn), AsyncExitStack() as stack:
         pool = await _pool(stack, dsn)
-        yield desk_of(pool, settings, (await followed(pool, settings)).catalogue)
+        yield desk_of(pool, settings, await catalogue_of(pool, settings))
 
 
 async def declared_step(settings: Settings, dsn: str) -> Json:
     """Of the diagnostic: declarations that are skipped, and files in the data dir that are refused."""
     async with of_this_version(dsn), AsyncExitStack() as stack:
         pool = await _pool(stack, dsn)
-        catalogue = (await followed(pool, settings)).catalogue
+        catalogue = await catalogue_of(pool, settings)
         files = await refusals(settings.data_dir / SOURCE_FILES, desk_of(pool, settings, catalogue))
     snapshot = catalogue.current
     found = [
@@ -210,7 +210,7 @@ async def source_records(settings: Settings, dsn: str | None) -> list[Json]:
     if dsn is not None:
         async with of_this_version(dsn), AsyncExitStack() as stack:
             pool = await _pool(stack, dsn)
-            catalogue = (await followed(pool, settings)).catalogue
+            catalogue = await catalogue_of(pool, settings)
             records += await PostgresSourceStore(pool, defaults_of(settings, catalogue)).list()
     if settings.terminal:
         records += FeedStates(settings.data_dir / "feeds").runs(list(catalogue.observation_feeds))
@@ -223,7 +223,7 @@ async def layer_records(settings: Settings, dsn: str) -> list[Json]:
         pool = await _pool(stack, dsn)
         facts, objects = PostgresFactStore(pool), PostgresObjectStore(pool, owned_tables())
         log, clock = await PostgresEventLog.open(pool), SystemClock()
-        registry = (await followed(pool, settings)).catalogue.registry
+        registry = (await catalogue_of(pool, settings)).registry
         return await LayerSnapshots(facts, registry, log, MemoryCache(), clock, objects=objects).layers()
 
 

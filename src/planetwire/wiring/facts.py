@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
@@ -68,7 +69,7 @@ async def derive_anew(
 
     `declared`: by source the sum of its declaration. Raises BackendError.
     """
-    sources = await note_recipes(pool, recipes(registry, declared))
+    sources = await note_recipes(pool, await asyncio.to_thread(recipes, registry, declared))
     if sources:
         log.info("facts.derived.outdated", sources=sources)
 
@@ -89,20 +90,22 @@ def recipes(
 
     Of a declared source its declaration is a part too.
     """
-    deriving = {one.id for one in registry.all() if one.derive is not None}
-    pairs = [(source, layer) for table, source, layer in registry.feeds() if table == FACTS and layer in deriving]
+    shared = [_syntax(name) for name in SHARED]
+    language = _sum([*map(_syntax, LANGUAGE), *shared])
+    deriving = [one.id for one in registry.all() if one.derive is not None]
+    programs = {
+        layer: _sum([_syntax(own), *shared]) if _is_file(own := f"datasets/{layer}/derive.py") else language
+        for layer in deriving
+    }
+    pairs = [(source, layer) for table, source, layer in registry.feeds() if table == FACTS and layer in programs]
     return {
-        (source, layer): _sum([declared[source], _program(layer)]) if source in declared else _program(layer)
+        (source, layer): _sum([declared[source], programs[layer]]) if source in declared else programs[layer]
         for source, layer in pairs
     }
 
 
-@cache
-def _program(layer: str) -> str:
-    """Of a layer that a folder declares its own file, of any other the language of declarations."""
-    own = files("planetwire").joinpath(f"datasets/{layer}/derive.py")
-    names = [f"datasets/{layer}/derive.py"] if own.is_file() else LANGUAGE
-    return _sum([_syntax(name) for name in (*names, *SHARED)])
+def _is_file(name: str) -> bool:
+    return files("planetwire").joinpath(name).is_file()
 
 
 def _syntax(name: str) -> str:
