@@ -14,6 +14,7 @@ from declarations import AT, declared, facts, feed_of
 from planetwire.collect.feeds import FactFeed
 from planetwire.datasets.registry import fact_feeds, layers
 from planetwire.declared.layer import merged
+from planetwire.declared.read import read
 from planetwire.errors import FeedError
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import Fact
@@ -178,8 +179,6 @@ def test_a_source_may_feed_a_layer_there_is_and_several_may() -> None:
 def test_the_golden_example_reads_the_quakes_that_the_hand_written_feed_reads() -> None:
     """Field by field, of the publisher's own sample."""
     root = Path(__file__).resolve().parents[2]
-    from planetwire.declared.read import read
-
     sample = (root / "src/planetwire/demo/samples/usgs_summary.geojson").read_bytes()
     ours = facts(read((root / "spec/sources/full.v1.yaml").read_text()).feed.parse(sample, AT))
     theirs = facts(fact_feeds()["usgs_quakes"].parse(sample, AT))
