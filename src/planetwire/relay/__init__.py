@@ -1,1 +1,1 @@
-"""Takes pending change rows; gives merged layer events with dense revisions, and marks the rows consumed."""
+"""Turns pending change rows into merged layer events with dense revisions, and marks the rows consumed."""

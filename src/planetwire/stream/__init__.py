@@ -1,1 +1,1 @@
-"""Takes events with revisions; gives every subscriber replay, then live, without a gap or a double."""
+"""Delivers events with revisions to every subscriber: replay, then live, without gaps or duplicates."""
