@@ -1,1 +1,1 @@
-"""Takes validated facts and observations; gives committed rows, and reads them back for snapshots."""
+"""Commits validated facts and observations, and reads them back for snapshots."""
