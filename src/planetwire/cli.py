@@ -32,7 +32,7 @@ STAGES = ("jobs", "collect", "facts", "layers", "outbox", "relay", "stream", "we
 
 
 class Half(StrEnum):
-    """What `--only` takes."""
+    """The values of `--only`."""
 
     EARTH = "earth"
     TERMINAL = "terminal"
@@ -293,6 +293,6 @@ app.add_typer(tokens, name="tokens")
 
 
 def main() -> None:
-    """The command. Nothing that it or its children write is for others to read."""
+    """The entry point. Sets the umask so that files of this process and its children are private."""
     os.umask(UMASK)
     app()

@@ -1,1 +1,1 @@
-"""Commits validated facts and observations, and reads them back for snapshots."""
+"""Takes validated facts and observations; gives committed rows, and reads them back for snapshots."""

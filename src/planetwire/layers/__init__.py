@@ -1,1 +1,1 @@
-"""Maps a (table, source) pair to the layers it feeds and how each one refreshes. Pure: no I/O."""
+"""Takes a (table, source) pair; gives the layers it feeds and how each one refreshes. Pure: no I/O."""

@@ -1,1 +1,1 @@
-"""Turns pending change rows into merged layer events with dense revisions, and marks the rows consumed."""
+"""Takes pending change rows; gives merged layer events with dense revisions, and marks the rows consumed."""

@@ -21,7 +21,7 @@ from planetwire import __version__
 from planetwire.errors import BusError, SetupError
 from planetwire.model import BusMessage
 from planetwire.ports import Clock
-from planetwire.remote import beginning_of, in_our_words, no_cookies, retry_after
+from planetwire.remote import describe_error, no_cookies, read_bounded, retry_after
 
 DEADLINE_S = 10.0
 REST_S = 2.0  # for the response body
@@ -105,11 +105,11 @@ class WebhookBus:
             ):
                 with suppress(httpx.HTTPError, TimeoutError):  # the status suffices
                     async with asyncio.timeout(REST_S):
-                        await beginning_of(response, ANSWER_BYTES_MAX)  # so that the connection can be reused
+                        await read_bounded(response, ANSWER_BYTES_MAX)  # so that the connection can be reused
         except TimeoutError as error:
             raise BusError(f"the webhook does not answer within {DEADLINE_S:g} s") from error
         except httpx.HTTPError as error:
-            raise BusError(f"the webhook does not answer: {in_our_words(error)}") from error
+            raise BusError(f"the webhook does not answer: {describe_error(error)}") from error
         if not response.is_success:
             raise BusError(
                 f"the webhook answered {response.status_code}",

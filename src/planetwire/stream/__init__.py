@@ -1,1 +1,1 @@
-"""Delivers events with revisions to every subscriber: replay, then live, without gaps or duplicates."""
+"""Takes events with revisions; gives every subscriber replay, then live events, without gaps or duplicates."""

@@ -16,7 +16,7 @@ from planetwire.log import get_logger
 from planetwire.model import Json
 from planetwire.model.wire import PUSH_PATH
 from planetwire.ports import Clock
-from planetwire.remote import beginning_of, in_our_words, no_cookies
+from planetwire.remote import describe_error, no_cookies, read_bounded
 
 log = get_logger()
 
@@ -69,7 +69,7 @@ class HttpPatchSink:
             except TimeoutError:
                 problem = f"no whole answer within {DEADLINE_S:g} s"
             except httpx.HTTPError as error:
-                problem = in_our_words(error)
+                problem = describe_error(error)
             else:
                 if status < 500:
                     return _counted(status, said)
@@ -81,7 +81,7 @@ class HttpPatchSink:
     async def _asked(self, body: bytes) -> tuple[int, bytes | None]:
         """Status and body of the answer; a redirect is an answer like any other."""
         async with self._client.stream("POST", PUSH_PATH, content=body, headers=HEADERS) as response:
-            return response.status_code, await beginning_of(response, ANSWER_BYTES_MAX)
+            return response.status_code, await read_bounded(response, ANSWER_BYTES_MAX)
 
     async def aclose(self) -> None:
         """Close the connection. May be called twice."""
