@@ -1,6 +1,6 @@
-"""Draining with a slow disk: what is left of the speed when every flush of the log takes a millisecond more.
+"""Draining with a slow disk: the remaining speed when every flush of the WAL takes a millisecond longer.
 
-PostgreSQL adds it itself: `commit_delay` sleeps before each flush that a commit waits for.
+PostgreSQL adds the delay itself: `commit_delay` sleeps before each flush that a commit waits for.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SLOW = {"commit_delay": 1000, "commit_siblings": 0}
 
 
 async def rate(dsn: str) -> float:
-    """Jobs a second."""
+    """Jobs per second."""
     async with pool_on(dsn) as pool:
         await pool.execute("truncate collection_tasks")
         await queue_refreshes(pool, JOBS)
@@ -28,7 +28,7 @@ async def rate(dsn: str) -> float:
 
 
 async def commit_ms(dsn: str) -> float:
-    """Median of one bare commit."""
+    """The median of a bare commit."""
     connection = await asyncpg.connect(dsn)
     await connection.execute("create table bare (n int)")
     took = []

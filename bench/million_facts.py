@@ -1,8 +1,8 @@
-"""What an upgrade, a backup and a restore take with a million facts: times, sizes, and that every fact is found after.
+"""Upgrade, backup and restore with a million facts: times, sizes, and that search finds every fact afterwards.
 
-The previous version's wheel is filled with facts of which it derived nothing, as an older one would have left them;
-this one takes the data dir over, is saved while it derives them, and is brought back elsewhere, where it goes on until
-search has every one. `PLANETWIRE_BENCH_SMALL=1` takes a tenth.
+The previous version's wheel is filled with facts without derived rows, as an older one would have left them; this
+version takes over the data dir, is backed up while it derives them, and is restored elsewhere, where it continues until
+search has every one. `PLANETWIRE_BENCH_SMALL=1` uses a tenth.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from planetwire.wiring.keeping import folder_bytes
 
 FACTS = 100_000 if os.environ.get("PLANETWIRE_BENCH_SMALL") else 1_000_000
 PENDING = "select count(*) from derived_pending"
-UNSEEN = "set planetwire.derives = on"  # as jobs say that they derive themselves: nothing notes these facts
+UNSEEN = "set planetwire.derives = on"  # as set by jobs that derive themselves: no trigger notes these facts
 FILL = """insert into collected_data (source, external_key, kind, title, data, lat, lon, observed_at)
 select 'usgs_quakes', 'q' || n, 'earthquake', 'M 4.' || n % 10 || ' – ' || n || ' km N of ' || md5(n::text),
     jsonb_build_object('mag', 4.0 + (n % 10) / 10.0, 'place', md5(n::text), 'depth_km', n % 700, 'status', 'reviewed'),
@@ -69,7 +69,7 @@ def derived(made: Installation) -> None:
 
 
 def missing(made: Installation) -> int:
-    """Facts that search does not find, and those that are not there."""
+    """The number of facts that search does not find, or that are missing."""
     facts, found = (made.value(f"select count(*) from {table}") for table in ("collected_data", "earth_interactables"))
     return FACTS - int(facts) + FACTS - int(found)
 

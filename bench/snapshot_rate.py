@@ -1,6 +1,6 @@
-"""`/api/v1/visualization/satellites` from the cache, 12,000 objects, in the codings of browsers, against 300 answers/s.
+"""`/api/v1/visualization/satellites` from the cache, 12,000 objects, in browsers' codings; goal: 300 answers/s.
 
-Beside the wall's rate that of the web process's CPU time, which says the same on a machine that is busy.
+Besides the rate by wall time, that by the web process's CPU time, which is valid on a busy machine too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def one(host: str, port: int, path: str, coding: str, until: float) -> tup
 
 
 async def rate(url: str, path: str, coding: str) -> tuple[float, float]:
-    """Requests and megabytes a second."""
+    """Requests and megabytes per second."""
     parts = urlsplit(url)
     assert parts.hostname and parts.port
     began = time.perf_counter()
