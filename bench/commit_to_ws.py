@@ -153,11 +153,11 @@ def main() -> None:
     with running("up", "--only", "earth", **NO_FEEDS) as made:
         ours, rates = uvloop.run(measure(made.url, made.dsn, RATES))
         limit = uvloop.run(bare(made.dsn))
-    told = f"{milliseconds(ours)}; bare NOTIFY {milliseconds(limit)}"
-    met.append(line("first change of a quiet layer, p50 ms", statistics.median(ours) * 1000, FIRST_GOAL_MS, told))
+    detail = f"{milliseconds(ours)}; bare NOTIFY {milliseconds(limit)}"
+    met.append(line("first change of a quiet layer, p50 ms", statistics.median(ours) * 1000, FIRST_GOAL_MS, detail))
     for rate, (samples, reached) in zip(RATES, rates, strict=True):
-        told = f"{milliseconds(samples)}; {reached:,.0f} commits/s reached"
-        met.append(line(f"every change at {rate} commits/s, p99 ms", p99_ms(samples), ALL_GOAL_MS, told))
+        detail = f"{milliseconds(samples)}; {reached:,.0f} commits/s reached"
+        met.append(line(f"every change at {rate} commits/s, p99 ms", p99_ms(samples), ALL_GOAL_MS, detail))
     with running("up", "--only", "earth", PLANETWIRE_RELAY__MERGE_WINDOW_MS="0", **NO_FEEDS) as made:
         ours, rates = uvloop.run(measure(made.url, made.dsn, RATES))
     met.append(line("without a window, p50 ms", statistics.median(ours) * 1000, UNMERGED_GOAL_MS, milliseconds(ours)))

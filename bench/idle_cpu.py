@@ -38,8 +38,8 @@ def main() -> None:
         time.sleep(OVER_S)
         took = time.perf_counter() - began
         used = {role: (sum(map(cpu_s, group)) - before[role]) / took * 100 for role, group in pids.items()}
-    told = ", ".join(f"{role} {share:.2f} %" for role, share in used.items())
-    sys.exit(0 if line("idle web process, % of a core", used["web"], GOAL, told) else 1)
+    detail = ", ".join(f"{role} {share:.2f} %" for role, share in used.items())
+    sys.exit(0 if line("idle web process, % of a core", used["web"], GOAL, detail) else 1)
 
 
 if __name__ == "__main__":

@@ -133,22 +133,22 @@ def main() -> None:
             ratios = [a / b for a, b in zip(took[f"{what} True"], took[f"{what} False"], strict=True)]
             bare, ours = (statistics.median(took[f"{what} {on}"]) * 1000 for on in (False, True))
             less, more = (statistics.median(took[f"{what} {on} cpu"]) for on in (False, True))
-            told = (
+            detail = (
                 f"{more * 1000:.0f} ms of CPU, without triggers {less * 1000:.0f}; by the clock {ours / bare:.2f}, "
                 f"{ours:.0f} and {bare:.0f} ms, pairs {min(ratios):.2f} to {max(ratios):.2f}"
             )
-            met.append(line(f"{what} of {ROWS} rows, share of without triggers", more / less, BULK_GOAL, told))
+            met.append(line(f"{what} of {ROWS} rows, share of without triggers", more / less, BULK_GOAL, detail))
         for clients in CLIENTS:
             rates = small(made.dsn, clients)
             best = {kind: statistics.median(found) for kind, found in rates.items()}
             pairs = [ours / none for ours, none in zip(rates["ours"], rates["none"], strict=True)]
-            told = (
+            detail = (
                 f"{best['ours']:,.0f} commits/s, without wake-up {best['none']:,.0f}; plain NOTIFY "
                 f"{best['notify']:,.0f}, {best['notify'] / best['none']:.2f} of without; pairs "
                 f"{min(pairs):.2f} to {max(pairs):.2f}"
             )
             name = f"{clients} writers, share of without wake-up"
-            met.append(line(name, statistics.median(pairs), DOORBELL_GOAL, told, at_most=False))
+            met.append(line(name, statistics.median(pairs), DOORBELL_GOAL, detail, at_most=False))
     sys.exit(0 if all(met) else 1)
 
 

@@ -92,8 +92,8 @@ def main() -> None:
         dsn = asyncio.run(ledger(made, "drain"))
         took, events = uvloop.run(relay(dsn))
         limit = uvloop.run(bare(dsn))
-    told = f"{ROWS:,} rows into {events} events in {took:.1f} s; one bare UPDATE {ROWS / limit:,.0f} rows/s"
-    sys.exit(0 if line("backlog drained, rows a second", ROWS / took, GOAL, told, at_most=False) else 1)
+    detail = f"{ROWS:,} rows into {events} events in {took:.1f} s; one bare UPDATE {ROWS / limit:,.0f} rows/s"
+    sys.exit(0 if line("backlog drained, rows a second", ROWS / took, GOAL, detail, at_most=False) else 1)
 
 
 if __name__ == "__main__":

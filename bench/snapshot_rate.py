@@ -61,8 +61,8 @@ def main() -> None:
             requests, megabytes = asyncio.run(rate(made.url, PATH, coding))
             answers[coding] = requests, megabytes, requests * SECONDS / (cpu_ms(web) - before) * 1000
         floor, _ = asyncio.run(rate(made.url, "/healthz", "identity"))
-    told = ", ".join(f"{coding} {requests:.0f}/s, {mb:.0f} MB/s" for coding, (requests, mb, _) in answers.items())
-    detail = f"{told} of {total} satellites; /healthz {floor:.0f}/s"
+    rates = ", ".join(f"{coding} {requests:.0f}/s, {mb:.0f} MB/s" for coding, (requests, mb, _) in answers.items())
+    detail = f"{rates} of {total} satellites; /healthz {floor:.0f}/s"
     busy = ", ".join(f"{coding} {each:.0f}" for coding, (_, _, each) in answers.items())
     wall, cpu = (min(each[n] for each in answers.values()) / GOAL for n in (0, 2))
     met = line("snapshots from cache, times 300/s", wall, 1.0, detail, at_most=False)

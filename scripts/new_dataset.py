@@ -214,11 +214,11 @@ def write(root: Path, name: str, source: str, kind: str) -> None:
             raise FileExistsError(None, "exists", str(place.relative_to(root)))
     words = name.replace("_", " ")
     camel = "".join(part.capitalize() for part in source.split("_"))
-    told = {"name": name, "source": source, "kind": kind, "words": words, "title": words.capitalize(), "camel": camel}
+    values = {"name": name, "source": source, "kind": kind, "words": words, "title": words.capitalize(), "camel": camel}
     texts = {"__init__.py": PACKAGE, "declaration.py": DECLARATION, "derive.py": DERIVE, "feed.py": FEED}
-    files = {folder / file: text.format(**told) for file, text in texts.items()}
+    files = {folder / file: text.format(**values) for file, text in texts.items()}
     files |= {folder / "examples" / source / f"{one}.json": json.dumps(body) for one, body in EXAMPLES.items()}
-    files[simulation] = SIMULATION.format(**told)
+    files[simulation] = SIMULATION.format(**values)
     for file, text in files.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text.rstrip("\n") + "\n", encoding="utf-8")

@@ -60,9 +60,9 @@ def main() -> None:
     folder = Path(sys.argv[1])
     configure_logging("json", "error")
     for line in sys.stdin:
-        told = json.loads(line)
+        command = json.loads(line)
         forget_peak()
-        result = asyncio.run(collected(folder, told.pop("source"), told))
+        result = asyncio.run(collected(folder, command.pop("source"), command))
         print(json.dumps(result | {"peak_mib": peak_mib()}), flush=True)
 
 

@@ -12,9 +12,9 @@ from typing import Any
 from planetwire.database.postgres import Connection
 from planetwire.database.sql import queries_beside
 from planetwire.facts import clean
-from planetwire.facts.aside_postgres import each_that_can
 from planetwire.facts.owned_postgres import put_owned
 from planetwire.facts.places import RESOLVERS, Gazetteer, Placed, own, resolve
+from planetwire.facts.refused_postgres import skipping_refused
 from planetwire.model import Derivation, Derived, Fact, PlaceAsked
 
 Q = queries_beside(__file__)
@@ -60,7 +60,7 @@ class Projection:
         return done
 
     async def _each(self, connection: Connection, source: str, facts: Sequence[Fact], how: Derivation) -> None:
-        await each_that_can(
+        await skipping_refused(
             connection, source, facts, lambda some: self._put(connection, source, some, how), doing="derived"
         )
 

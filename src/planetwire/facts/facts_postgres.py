@@ -14,8 +14,8 @@ from typing import Any
 from planetwire.database.postgres import Connection, Pool, read_again, translated
 from planetwire.database.sql import queries_beside
 from planetwire.facts import clean
-from planetwire.facts.aside_postgres import each_that_can
 from planetwire.facts.derived_postgres import Projection
+from planetwire.facts.refused_postgres import skipping_refused
 from planetwire.log import get_logger
 from planetwire.model import Batch, Fact, FetchState, Written
 from planetwire.ports import JobTx
@@ -64,7 +64,7 @@ class PostgresFactStore:
         if not facts:
             return Written(0, 0, 0), ()
         await connection.execute(Q.name_deriving, "off" if self._projection is None else "on")
-        parts = await each_that_can(
+        parts = await skipping_refused(
             connection, source, facts, lambda some: _merge_some(connection, source, some, task_id), doing="written"
         )
         counts = [sum(counted) for counted in zip(*(part[:3] for part in parts), strict=True)] or [0, 0, 0]

@@ -126,7 +126,7 @@ class Intake:
         self.throttle.drop(keys)
         self._forget_members(keys)
 
-    def take_apart(self, key: Key) -> None:
+    def reread_singly(self, key: Key) -> None:
         """Drop an aggregate that contains a faulty row: its rows are read again, one by one."""
         self._singly_until = self._clock.monotonic() + SINGLY_S
         self.throttle.drop([key])

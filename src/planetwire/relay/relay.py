@@ -148,9 +148,9 @@ class Relay:
         except Exception as error:
             log.warning("earth.relay.refused", layers=layers, error=repr(error))
             for layer in layers:
-                await self._send_apart(throttle.held(layer))
+                await self._publish_bisected(throttle.held(layer))
 
-    async def _send_apart(self, effects: Sequence[Routed]) -> None:
+    async def _publish_bisected(self, effects: Sequence[Routed]) -> None:
         """Bisect down to the faulty rows; those are deferred, the others are published."""
         parts = [effects] if effects else []
         refusals = 0
@@ -163,7 +163,7 @@ class Relay:
             except Exception as error:
                 refusals += 1
                 if len(part) == 1 and part[0].rows > 1:
-                    self._intake.take_apart(part[0].key)
+                    self._intake.reread_singly(part[0].key)
                 elif len(part) == 1 or refusals > REFUSALS_MAX:
                     await self._intake.defer([effect.key for effect in part], error)
                 else:

@@ -191,7 +191,7 @@ class Hub:
             return ResyncReason.EPOCH_CHANGED
         if revision <= self.head and max(self.heads(topics).values()) <= revision:
             return revision  # an old cursor with no newer event has no gap
-        reason = await self._reader.why_not(topics, revision, limit)
+        reason = await self._reader.resync_reason(topics, revision, limit)
         return revision if reason is None else reason
 
     async def _learn(self, topics: Sequence[str]) -> None:

@@ -33,7 +33,7 @@ class LogReader:
             log.warning("stream.heads.failed", error=repr(error))
             return None
 
-    async def why_not(self, topics: Sequence[str], after: int, limit: int) -> ResyncReason | None:
+    async def resync_reason(self, topics: Sequence[str], after: int, limit: int) -> ResyncReason | None:
         """Why the events after the cursor cannot be served."""
         try:
             async with asyncio.timeout(LOG_TIMEOUT_S), self._turns:
@@ -55,5 +55,5 @@ class LogReader:
                 return ResyncReason.REPLAY_WINDOW_EXCEEDED
             log.warning("stream.replay.failed", error=repr(error))
             return ResyncReason.REPLAY_FAILED
-        reason = await self.why_not(topics, after, LAG_EVENTS_MAX)
+        reason = await self.resync_reason(topics, after, LAG_EVENTS_MAX)
         return events if reason is None else reason

@@ -28,7 +28,7 @@ DATA_FAULTS = (
 )
 
 
-async def each_that_can(
+async def skipping_refused(
     connection: Connection,
     source: str,
     facts: Sequence[Fact],
@@ -49,5 +49,5 @@ async def each_that_can(
     return [
         result
         for half in (facts[:middle], facts[middle:])
-        for result in await each_that_can(connection, source, half, put, doing=doing)
+        for result in await skipping_refused(connection, source, half, put, doing=doing)
     ]
