@@ -53,6 +53,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group(group))
 
 
+@pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
+def pytest_groups_stay_together(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Fails where pytest-xdist cannot pass groups on in the tests' ids: each process would make everything anew."""
+    if getattr(config.option, "loadgroup", False):
+        apart = [item.nodeid for item in items if item.get_closest_marker("xdist_group") and "@" not in item.nodeid]
+        assert not apart, f"pytest {pytest.__version__} and pytest-xdist: {apart[0]} is in no group"
+
+
 def _shared_by(item: pytest.Function) -> str | None:
     if "demo_installation" in item.fixturenames:
         return "demo"

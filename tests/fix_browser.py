@@ -23,7 +23,7 @@ FLAGS = [
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
 ]
-DESKTOP = {"width": 1440, "height": 900}
+DESKTOP = {"width": 1280, "height": 720}
 PHONE = {"width": 390, "height": 844}
 PATIENCE_MS = 60_000  # the machine's load must not decide
 

@@ -220,11 +220,21 @@ class City:
         return wanted is not None and sorted(runway.split("/")) == sorted(wanted.split("/"))
 
 
+class _Accents(dict[int, int | None]):
+    """For `str.translate`: combining characters go. Each character is looked up once a process."""
+
+    def __missing__(self, code: int) -> int | None:
+        self[code] = found = None if unicodedata.combining(chr(code)) else code
+        return found
+
+
+_ACCENTS = _Accents()
+
+
 def fold(name: str) -> str:
     """Lower case, accents dropped, `-`, `_`, `%20` and runs of white space as one space."""
-    spaced = _SEPARATORS.sub(" ", name).strip().casefold()
-    plain = unicodedata.normalize("NFKD", spaced)
-    return "".join(c for c in plain if not unicodedata.combining(c))
+    spaced = _SEPARATORS.sub(" ", name).casefold()
+    return unicodedata.normalize("NFKD", spaced).translate(_ACCENTS).strip()
 
 
 def _rows(table: str) -> list[list[str]]:
