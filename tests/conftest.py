@@ -55,7 +55,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(trylast=True, specname="pytest_collection_modifyitems")
 def pytest_groups_stay_together(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Fails where pytest-xdist cannot pass groups on in the tests' ids: each process would make everything anew."""
+    """Fails if pytest-xdist does not put groups into the tests' ids: each process would create all fixtures again."""
     if getattr(config.option, "loadgroup", False):
         apart = [item.nodeid for item in items if item.get_closest_marker("xdist_group") and "@" not in item.nodeid]
         assert not apart, f"pytest {pytest.__version__} and pytest-xdist: {apart[0]} is in no group"

@@ -221,7 +221,7 @@ class City:
 
 
 class _Accents(dict[int, int | None]):
-    """For `str.translate`: combining characters go. Each character is looked up once a process."""
+    """For `str.translate`: removes combining characters. Each character is classified once per process."""
 
     def __missing__(self, code: int) -> int | None:
         self[code] = found = None if unicodedata.combining(chr(code)) else code

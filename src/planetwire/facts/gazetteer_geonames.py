@@ -106,7 +106,7 @@ class GeonamesGazetteer:
 
 
 def _folded(names: list[str]) -> list[str]:
-    """Each of them, by one call: there are a third of a million."""
+    """Folds all names by one call: there are a third of a million."""
     return [name.strip() for name in fold("\0".join(names)).split("\0")]
 
 
