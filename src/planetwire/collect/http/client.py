@@ -219,7 +219,7 @@ def _quoted(answer: Answer) -> str:
 
 
 def _without_secrets(answer: Answer, secrets: tuple[str, ...]) -> Answer:
-    """The answer with our token, and a password of the address, masked wherever it repeats them."""
+    """The answer without our token, or a password of the address: masked in the body, their headers dropped."""
     headers = {name: value for name, value in answer.headers.items() if not contains_secret(value, secrets)}
     return replace(answer, headers=headers, body=masked(answer.body, secrets))
 
