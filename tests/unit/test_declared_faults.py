@@ -18,6 +18,7 @@ from planetwire.declared.formats.paths import BadPath, getter, query
 from planetwire.declared.marked import read_marked
 from planetwire.declared.read import read
 from planetwire.declared.schema import ID, schema_text
+from planetwire.model import Json
 from planetwire.settings import FeedSettings
 
 SPEC = Path(__file__).resolve().parents[2] / "spec" / "sources"
@@ -79,6 +80,27 @@ def test_more_faults_than_anybody_reads_are_counted() -> None:
     given = SMALLEST | {f"name_{n}": n for n in range(FAULTS_MAX + 20)}
     found = faults_of(json.dumps(given))
     assert len(found.faults) == FAULTS_MAX and found.more == 20
+
+
+@pytest.mark.parametrize(
+    ("part", "message"),
+    [
+        ({"interval": -5}, "more than 0 is needed, not `-5`"),
+        ({"interval": True}, "a duration is a number and s, min, h or d, as in `10min`, not `True`"),
+        ({"interval": [1]}, "a number is needed, not `[1]`"),
+        ({"key": []}, "at least 1 of them are needed, not `[]`"),
+        ({"key": "id"}, "a list is needed, not `id`"),
+        ({"url": "x"}, "a text of at least 8 characters is needed, not `x`"),
+        ({"fields": {}}, "at least 1 of them are needed, not `{}`"),
+        ({"fields": {"ID": "$.id"}}, "`ID` is no name for this"),
+        ({"fields": {"id": 5}}, "a text is needed, not `5`"),
+        ({"source": "City Bikes"}, "`City Bikes` is no name for this"),
+        ({"layer": {"title": "x", "title_zh": "x", "rank": "first"}}, "a whole number is needed, not `first`"),
+    ],
+)
+def test_what_the_types_say_is_said_in_our_words(part: Json, message: str) -> None:
+    found = faults_of(json.dumps(SMALLEST | part)).faults
+    assert message in [one.message for one in found], found
 
 
 def test_a_field_that_is_missing_is_named_where_it_should_be() -> None:
@@ -213,6 +235,33 @@ def test_the_key_of_a_source_goes_where_it_declares_and_is_no_part_of_the_text()
         access = access_to(feed, own)
         assert (access.token, access.credential.place, access.own_address) == ("a-secret-of-somebody", place, False)
         assert "secret" not in json.dumps(SMALLEST | {"auth": auth})
+
+
+@pytest.mark.parametrize(
+    ("address", "codes"),
+    [
+        ("http://localhost/x", ["private_address"]),
+        ("http://LOCALHOST:80/x", ["private_address"]),
+        ("http://127.0.0.1/x", ["private_address"]),
+        ("http://[::1]/x", ["private_address"]),
+        ("http://[::1]:8080/x", ["private_address"]),
+        ("http://[::ffff:10.0.0.1]/x", ["private_address"]),
+        ("http://169.254.169.254/latest/meta-data", ["private_address"]),
+        ("https://10.1.2.3:8443/", ["private_address"]),
+        ("https://me@example.org/", ["secret_in_text"]),
+        ("https://:secret@example.org/", ["secret_in_text"]),
+        ("http://[::1/x", ["bad_address"]),
+        ("https://", ["bad_address"]),
+        ("file:///etc/passwd", ["bad_address"]),
+        ("https://example.org/@me", []),
+        ("https://93.184.216.34/x", []),
+    ],
+)
+def test_what_an_address_says_of_itself_is_looked_at(address: str, codes: list[str]) -> None:
+    text = json.dumps(SMALLEST | {"url": address})
+    assert (codes and [one.code for one in faults_of(text).faults]) == codes
+    if not codes:
+        assert read(text).feed.default_url == address
 
 
 def test_a_private_address_is_allowed_only_where_whoever_reads_the_declaration_says_so() -> None:
