@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from urllib.parse import urlsplit
 
 from planetwire.cities import resolve
 from planetwire.collect.http.addresses import ip_of, is_public
@@ -12,6 +13,7 @@ from planetwire.collect.http.slots import CODES, bad_slot, filled
 from planetwire.datasets.registry import datasets, feeds
 from planetwire.declared import times
 from planetwire.declared.faults import Fault, nearest, quoted
+from planetwire.declared.feed import records_reader
 from planetwire.declared.formats.paths import BadPath
 from planetwire.declared.marked import Loc, Marked
 from planetwire.declared.model import Declaration, FieldSpec, OwnLayer, spec_of, type_of
@@ -61,19 +63,21 @@ def _address(given: Declaration, marked: Marked) -> Iterator[Fault]:
         yield marked.fault(
             ("url",), "bad_address", f"{host_of(given.url)} cannot be asked", "an http:// or https:// address"
         )
-    elif "@" in given.url.split("/")[2]:
+    elif urlsplit(given.url).username is not None:
         remedy = "leave user and password out: `auth` says how a key is sent, a setting holds it"
         yield marked.fault(("url",), "secret_in_text", "an address with a user or password", remedy)
 
 
 def _private_address(given: Declaration, marked: Marked) -> Iterator[Fault]:
-    host = host_of(given.url).rpartition(":")[0] or host_of(given.url)
+    """What the text says already; where a name leads is looked at with each connection."""
+    try:
+        host = urlsplit(given.url).hostname or ""
+    except ValueError:  # `_address` says so
+        return
     address = ip_of(host)
     if host == "localhost" or host.endswith(".localhost") or (address is not None and not is_public(address)):
-        message = f"{host} is not in the open network"
-        yield marked.fault(
-            ("url",), "private_address", message, "PLANETWIRE_SOURCES_PRIVATE=true allows private addresses"
-        )
+        remedy = "PLANETWIRE_SOURCES_PRIVATE=true allows private addresses"
+        yield marked.fault(("url",), "private_address", f"{host} is not in the open network", remedy)
 
 
 def _auth(given: Declaration, marked: Marked) -> Iterator[Fault]:
@@ -103,8 +107,6 @@ def _records(given: Declaration, marked: Marked) -> Iterator[Fault]:
         yield marked.fault((), "missing", "`records` is missing", "which elements: `records: //item`")
     yield from _table(given, marked)
     try:
-        from planetwire.declared.feed import records_reader
-
         records_reader(given)
     except BadPath as bad:
         yield marked.fault(("records",), bad.code, str(bad), _path_remedy(given.kind, records=True))

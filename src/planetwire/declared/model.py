@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
@@ -25,6 +25,8 @@ def seconds(value: object) -> object:
         if found is None:
             raise ValueError("a duration is a number and s, min, h or d, as in `10min`")
         return float(found[1]) * _SECONDS[found[2]]
+    if isinstance(value, bool):
+        raise ValueError("a duration is a number and s, min, h or d, as in `10min`")
     return value
 
 
@@ -293,6 +295,3 @@ def type_of(spec: FieldSpec) -> FieldType:
     if spec.unit is not None or spec.unit_path is not None:
         return "number"
     return "time" if spec.format is not None or spec.zone is not None else "any"
-
-
-Plain: TypeAlias = dict[str, Any]

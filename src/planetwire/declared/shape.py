@@ -32,6 +32,16 @@ _WORDS = {
     "model_type": "a mapping of names to values is needed",
     "dataclass_type": "a mapping of names to values is needed",
 }
+_BOUNDS = {
+    "greater_than": "more than {gt:g} is needed",
+    "greater_than_equal": "{ge:g} or more is needed",
+    "less_than": "less than {lt:g} is needed",
+    "less_than_equal": "{le:g} or less is needed",
+    "too_short": "at least {min_length} of them are needed",
+    "too_long": "at most {max_length} of them are allowed",
+    "string_too_short": "a text of at least {min_length} characters is needed",
+    "string_too_long": "a text of at most {max_length} characters is needed",
+}
 _PATTERNS = {
     "source": "lower-case words of letters and digits, joined by `_`, at most 32 characters: `city_bikes`",
     "fields": "a field's name is lower-case letters, digits and `_`, beginning with a letter",
@@ -113,7 +123,8 @@ def _fault(one: Mapping[str, Any], loc: Loc, marked: Marked) -> Fault:
         names = [str(part) for part in loc if str(part) in _PATTERNS]
         remedy = _PATTERNS[names[-1]] if names else _description(loc)
         return marked.fault(loc, "bad_name", f"{quoted(value)} is no name for this", remedy)
-    message = _WORDS.get(kind) or str(one["msg"]).removeprefix("Value error, ")
+    bound = _BOUNDS[kind].format(**one["ctx"]) if kind in _BOUNDS else None
+    message = bound or _WORDS.get(kind) or str(one["msg"]).removeprefix("Value error, ")
     return marked.fault(loc, "bad_value", f"{message}, not {quoted(value)}", _description(loc))
 
 

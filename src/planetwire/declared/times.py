@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TypeAlias
 from zoneinfo import ZoneInfo
 
-from planetwire.collect.formats.records import number_in
+from planetwire.collect.formats.records import number
 
 ReadTime: TypeAlias = Callable[[object], datetime | None]
 
@@ -22,6 +22,7 @@ _ISO = re.compile(
     r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d)?)(\.\d{1,6})?\d{0,9})?\s?([Zz]|[+-]\d\d:?\d\d)?(?: UTC)?"
 )
 _ISO_BASIC = re.compile(r"(\d{4})(\d\d)(\d\d)[Tt]?(\d\d)(\d\d)(\d\d)?([Zz]|[+-]\d\d:?\d\d)?")
+_COUNT = re.compile(r"-?[0-9]{1,14}(?:\.[0-9]{1,9})?")
 CODES = frozenset("YmdHMSfjybBzp%")
 """Of `strptime`, those that mean the same in every language setting, and English months."""
 
@@ -59,7 +60,8 @@ def _epoch_reader(scale: float) -> ReadTime:
     whole_seconds = scale == 1.0
 
     def read(value: object) -> datetime | None:
-        given = number_in(value)
+        text = value.strip() if isinstance(value, str) and len(value) <= TEXT_CHARS_MAX else ""
+        given = float(text) if _COUNT.fullmatch(text) else number(value)
         if given is None or not _FROM_S <= given * scale <= _TO_S or (not whole_seconds and 0 <= given < _TO_S):
             return None
         return _EPOCH + (timedelta(seconds=given) if whole_seconds else timedelta(milliseconds=given))

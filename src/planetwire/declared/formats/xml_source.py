@@ -142,8 +142,8 @@ def _tag(name: str) -> str:
 
 def getter(path: str) -> Get:
     """The text of the first element, or the attribute, that the path names in a record. Raises BadPath."""
-    if len(path) > PATH_CHARS_MAX:
-        raise BadPath(f"a path has at most {PATH_CHARS_MAX} characters")
+    if not 0 < len(path) <= PATH_CHARS_MAX:
+        raise BadPath(f"a path has 1 to {PATH_CHARS_MAX} characters")
     inner, attribute = _parted(path.removesuffix("/text()"))
     _check(inner, attribute)
     namespaces = {prefix: prefix for prefix in _PREFIX.findall(re.sub(_WORD, "", inner))}

@@ -72,7 +72,7 @@ def edit(settings: Settings, target: str, *, yes: bool, enabled: bool) -> str:
     try:
         stored = put(yes)
     except ConfirmNeeded as needed:
-        facts = int(str(needed.told["facts"]))
+        facts = int(str(needed.extensions["facts"]))
         print(f"planetwire: {needed.message}", file=sys.stderr)
         confirm_clears([(before.name, {FACT_TABLE: facts})], yes=False)
         stored = put(True)
