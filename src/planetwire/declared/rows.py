@@ -105,6 +105,7 @@ class RowReader:
         self.fields = [field_of(name, spec_of(given), declaration) for name, given in declaration.fields.items()]
         self._plain = [(one.name, one.get, one.read, one.required) for one in self.fields]
         self._bounded = [(one.name, one.ahead_s) for one in self.fields if one.ahead_s is not None]
+        self._key = frozenset(declaration.key)
         self._holds = [_condition(one) for one in declaration.filter]
 
     def read(self, record: Any, at: datetime, notes: Counter[str]) -> Row | None:
@@ -128,7 +129,8 @@ class RowReader:
                 notes[f"ahead_{name}"] += 1
                 raise Broken(f"{name} lies ahead: {value.isoformat()}", "bad_time")
         if lacks is not None:
-            raise Broken(f"no {lacks}: {shown(self._raw(lacks, record))}", "bad_value")
+            code = "bad_key" if lacks in self._key else "bad_value"
+            raise Broken(f"no {lacks}: {shown(self._raw(lacks, record))}", code)
         return row if self._is_wanted(row, notes) else None
 
     def key(self, record: Any, names: Sequence[str]) -> str | None:
