@@ -13,7 +13,7 @@ from planetwire.collect.formats.shown import shown
 from planetwire.declared.formats import json_source, text_source, xml_source
 from planetwire.declared.formats.paths import Get
 from planetwire.declared.formats.paths import getter as json_getter
-from planetwire.declared.model import Condition, Declaration, FieldSpec, Scalar, spec_of, type_of
+from planetwire.declared.model import Condition, Declaration, FieldSpec, Scalar, spec_of
 from planetwire.declared.units import named
 from planetwire.declared.values import UNREADABLE, Read
 from planetwire.declared.values import reader as value_reader
@@ -231,6 +231,8 @@ def iso(at: datetime) -> str:
     return at.isoformat(timespec="milliseconds" if at.microsecond else "seconds").replace("+00:00", "Z")
 
 
-def is_time(declaration: Declaration, name: str) -> bool:
-    """Whether the field of this name is read as a time."""
-    return name in declaration.fields and type_of(spec_of(declaration.fields[name])) == "time"
+def stored_names(declaration: Declaration) -> list[str]:
+    """Fields that are a fact's data: place and time are columns of their own, and not there again."""
+    place = declaration.place
+    columns = {declaration.time, *(() if place is None else (place.lat, place.lon))}
+    return [name for name, given in declaration.fields.items() if spec_of(given).stored and name not in columns]
