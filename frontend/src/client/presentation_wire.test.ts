@@ -64,6 +64,7 @@ describe("a look that is not as it should be", () => {
       16, 1, 64,
     ]);
     expect([wild.size, wild.late, look({ size: { px: 0.01 } }).size]).toEqual([{ px: 64 }, null, { px: 1 }]);
+    expect([0.5, 0, 2, "1"].map((fill_alpha) => look({ fill_alpha }).fill_alpha)).toEqual([0.5, null, null, null]);
     expect(look({ size: { value: "vei", base_px: "3", factor: 2 } }).size).toEqual({ px: 5 });
   });
 });

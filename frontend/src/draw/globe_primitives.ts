@@ -17,8 +17,15 @@ import {
 import { ribbonOf } from "./ribbon";
 import type { Fill, Path } from "./shape_mesh";
 
-/** In the order of the collection, before all that is sorted by distance: points stay on top, whatever lies where. */
-const ON_THE_GROUND = { depthTest: { enabled: true }, depthMask: false, blending: BlendingState.ALPHA_BLEND };
+/**
+ * What is opaque is drawn in the order of its collections, before what is sorted by distance: fills, strokes, points. So
+ * these are called opaque, and are mixed with what lies below all the same. They hide nothing: only the globe does.
+ */
+function onTheGround(appearance: Appearance): Appearance {
+  const state = { depthTest: { enabled: true }, depthMask: false, blending: BlendingState.ALPHA_BLEND };
+  appearance.getRenderState = () => ({ ...state });
+  return appearance;
+}
 
 /** The engine's own, but for the distance from the middle, in pixels, by which edges are smooth. */
 const STROKE_VERTEX = `#define CLIP_POLYLINE
@@ -57,13 +64,14 @@ void main() {
 }
 `;
 
-const FILLED = new PerInstanceColorAppearance({ flat: true, translucent: false, renderState: ON_THE_GROUND });
-const STROKED = new Appearance({
-  translucent: false,
-  renderState: { ...ON_THE_GROUND },
-  vertexShaderSource: STROKE_VERTEX,
-  fragmentShaderSource: STROKE_FRAGMENT,
-});
+const FILLED = onTheGround(new PerInstanceColorAppearance({ flat: true, translucent: false }));
+const STROKED = onTheGround(
+  new Appearance({
+    translucent: false,
+    vertexShaderSource: STROKE_VERTEX,
+    fragmentShaderSource: STROKE_FRAGMENT,
+  }),
+);
 
 function numbers(values: Float64Array | Float32Array, each: number): GeometryAttribute {
   const componentDatatype = values instanceof Float64Array ? ComponentDatatype.DOUBLE : ComponentDatatype.FLOAT;

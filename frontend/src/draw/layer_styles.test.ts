@@ -24,9 +24,9 @@ const counts = (look: Look, features: readonly DrawFeature[]) =>
 describe("satellites", () => {
   it("are coloured by regime, low ones smaller and fainter; one without an orbit is drawn as a low one", () => {
     const look = (data: Record<string, unknown>) => objectLook(SATELLITES, feature("satellite", data), NOW_MS);
-    const low = { color: colorIn(SATELLITES, "LEO"), alpha: 0.78, size_px: 2 };
+    const low = { color: colorIn(SATELLITES, "LEO"), alpha: 0.78, size_px: 2, fill_alpha: null };
     expect([look({ MEAN_MOTION: 15.5, ECCENTRICITY: 0 }), look({})]).toEqual([low, low]);
-    const high = { color: colorIn(SATELLITES, "GEO"), alpha: 0.95, size_px: 3 };
+    const high = { color: colorIn(SATELLITES, "GEO"), alpha: 0.95, size_px: 3, fill_alpha: null };
     expect(look({ MEAN_MOTION: 1.0027, ECCENTRICITY: 0 })).toEqual(high);
   });
 });
@@ -87,7 +87,7 @@ describe("kinds", () => {
   it("a layer without a look has plain points of a lasting colour", () => {
     expect(isMoving("volcano")).toBe(false);
     const look = objectLook(PLAIN_LOOK, feature("volcano", {}), NOW_MS);
-    expect(look).toEqual({ color: colorOf("volcano"), alpha: 0.9, size_px: 5 });
+    expect(look).toEqual({ color: colorOf("volcano"), alpha: 0.9, size_px: 5, fill_alpha: null });
   });
 
   it("a file of its own gives a kind its values", () => {

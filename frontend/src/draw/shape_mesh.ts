@@ -12,9 +12,13 @@ import { angle, between, cross, direction, dot, type Position, shortWay, surface
 const DEG = Math.PI / 180;
 /** A chord of one degree lies 240 m below the surface at most. */
 const STEP_DEG = 1;
-/** Inside an area there is nothing to see but its colour: 6 km below the surface at most. */
-const FILL_STEP = 5 * DEG;
-const TRIANGLES_MAX = 60_000;
+/**
+ * An area is cut into cells of this size in its plane before it is cut into triangles: three degrees in its middle, half of
+ * it at a quarter of the Earth from there. Long thin triangles would overlap where the ground is bent, as specks.
+ */
+const CELL = 2 * Math.tan((3 / 4) * DEG);
+/** In a row: half the Earth has 77. What was typed in by hand may reach to the place opposite, which is nowhere in a plane. */
+const CELLS_MAX = 128;
 
 /** Strokes: places in metres, three numbers each. */
 export type Path = Float64Array;
@@ -99,7 +103,7 @@ function viewFrom(up: Vector) {
   const right = unit(cross(pole, up)) ?? up;
   const ahead = cross(up, right);
   return {
-    flat(one: Vector): [number, number] {
+    flat(one: Vector): Point {
       const scale = 1 / Math.max(1e-12, 1 + dot(up, one));
       return [dot(right, one) * scale, dot(ahead, one) * scale];
     },
@@ -112,12 +116,69 @@ function viewFrom(up: Vector) {
   };
 }
 
-type View = ReturnType<typeof viewFrom>;
+type Point = readonly [x: number, y: number];
+type Rings = readonly (readonly Point[])[];
 
-/** Points of the plane and of the sphere, with the triangles between them. */
+/** Where an edge goes through a line, if it does; for what is on either side the same to the last bit. */
+function crossingOf(from: Point, to: Point, axis: 0 | 1, at: number): Point | null {
+  if ((from[axis] - at) * (to[axis] - at) >= 0) return null;
+  const share = (at - from[axis]) / (to[axis] - from[axis]);
+  if (axis === 0) return [at, from[1] + share * (to[1] - from[1])];
+  return [from[0] + share * (to[0] - from[0]), at];
+}
+
+/** Of a ring what lies below the line, and what above. */
+function cutRing(ring: readonly Point[], axis: 0 | 1, at: number): [Point[], Point[]] {
+  const [below, above]: [Point[], Point[]] = [[], []];
+  for (const [index, from] of ring.entries()) {
+    const crossing = crossingOf(from, ring[(index + 1) % ring.length] as Point, axis, at);
+    if (from[axis] <= at) below.push(from);
+    if (from[axis] >= at) above.push(from);
+    if (crossing) {
+      below.push(crossing);
+      above.push(crossing);
+    }
+  }
+  return [below, above];
+}
+
+function cut(rings: Rings, axis: 0 | 1, at: number): [Rings, Rings] {
+  const parts = rings.map((ring) => cutRing(ring, axis, at));
+  const [below, above] = [parts.map(([part]) => part), parts.map(([, part]) => part)];
+  // Without its outer ring there is nothing of it there; a hole may be all on the other side.
+  const left = (side: Point[][]) => ((side[0]?.length ?? 0) < 3 ? [] : side.filter(({ length }) => length >= 3));
+  return [left(below), left(above)];
+}
+
+/** The cells of an area, by lines that are the same for all of it: where two meet, both have the same vertices. */
+function cellsOf(rings: Rings): Rings[] {
+  const [outer] = rings as [readonly Point[]];
+  const range = (axis: 0 | 1) => {
+    let [least, most] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    for (const point of outer) {
+      least = Math.min(least, point[axis]);
+      most = Math.max(most, point[axis]);
+    }
+    const size = Math.max(CELL, (most - least) / CELLS_MAX);
+    return { least, size, cells: Math.ceil((most - least) / size) };
+  };
+  const ranges = [range(0), range(1)] as const;
+  const found: Rings[] = [];
+  const divide = (part: Rings, axis: 0 | 1, from: number, to: number): void => {
+    if (part.length === 0) return;
+    if (to - from > 1) {
+      const middle = (from + to) >> 1;
+      const [below, above] = cut(part, axis, ranges[axis].least + middle * ranges[axis].size);
+      divide(below, axis, from, middle);
+      divide(above, axis, middle, to);
+    } else if (axis === 0) divide(part, 1, 0, ranges[1].cells);
+    else found.push(part);
+  };
+  divide(rings, 0, 0, ranges[0].cells);
+  return found;
+}
+
 interface Mesh {
-  readonly view: View;
-  readonly flat: number[];
   readonly round: Vector[];
   readonly triangles: number[];
 }
@@ -127,65 +188,20 @@ function meshOf(polygon: readonly (readonly Position[])[]): Mesh {
     ring.slice(0, -1).flatMap((from, index) => edgeOf(from, ring[index + 1] as Position)),
   );
   const view = viewFrom(middleOf(borders[0] ?? []));
-  const round = borders.flat();
-  const flat = round.flatMap(view.flat);
-  const holes: number[] = [];
-  let start = 0;
-  for (const border of borders.slice(0, -1)) {
-    start += border.length;
-    holes.push(start);
+  const mesh: Mesh = { round: [], triangles: [] };
+  for (const cell of cellsOf(borders.map((border) => border.map(view.flat)))) {
+    const start = mesh.round.length;
+    const points = cell.flat();
+    const holes = cell.slice(0, -1).map((_, index) => cell.slice(0, index + 1).flat().length);
+    for (const [x, y] of points) mesh.round.push(view.direction(x, y));
+    for (const vertex of earcut(points.flat(), holes)) mesh.triangles.push(start + vertex);
   }
-  return { view, flat, round, triangles: earcut(flat, holes) };
-}
-
-/**
- * Cuts triangles at the middle of their longest edge until none is long. Whether an edge is cut, and where, depends on it
- * alone, so that both its sides agree and there is no gap.
- */
-function refined(mesh: Mesh): number[] {
-  const { view, flat, round } = mesh;
-  const middles = new Map<number, number>();
-  const done: number[] = [];
-  const left = [...mesh.triangles];
-
-  function middle(a: number, b: number): number {
-    const key = Math.min(a, b) * 2 ** 26 + Math.max(a, b);
-    const known = middles.get(key);
-    if (known !== undefined) return known;
-    const x = ((flat[2 * a] as number) + (flat[2 * b] as number)) / 2;
-    const y = ((flat[2 * a + 1] as number) + (flat[2 * b + 1] as number)) / 2;
-    const made = round.push(view.direction(x, y)) - 1;
-    flat.push(x, y);
-    middles.set(key, made);
-    return made;
-  }
-
-  while (left.length > 0) {
-    const [c, b, a] = [left.pop() as number, left.pop() as number, left.pop() as number];
-    const edges = [
-      [a, b, c],
-      [b, c, a],
-      [c, a, b],
-    ] as const;
-    const lengths = edges.map(([from, to]) => angle(round[from] as Vector, round[to] as Vector));
-    const longest = lengths.indexOf(Math.max(...lengths));
-    if ((lengths[longest] as number) <= FILL_STEP || left.length + done.length > 3 * TRIANGLES_MAX) {
-      done.push(a, b, c);
-      continue;
-    }
-    const [from, to, top] = edges[longest] as readonly [number, number, number];
-    const cut = middle(from, to);
-    left.push(from, cut, top, cut, to, top);
-  }
-  return done;
+  return mesh;
 }
 
 /** What is drawn of an area's inside. */
 export function fillOf({ polygons }: AreaShape): Fill {
-  const meshes = polygons.map((polygon) => {
-    const mesh = meshOf(polygon);
-    return { triangles: refined(mesh), round: mesh.round };
-  });
+  const meshes = polygons.map(meshOf);
   const places = pathOf(meshes.flatMap(({ round }) => round));
   let start = 0;
   const triangles = meshes.flatMap(({ triangles: own, round }) => {
