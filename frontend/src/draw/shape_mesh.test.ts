@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ribbonOf, segmentsOf } from "./ribbon";
-import type { AreaShape } from "./shape";
+import { type AreaShape, SHAPE_KINDS, type ShapeKind, shapeOf } from "./shape";
 import { type Fill, fillOf, type Path, pathsOf } from "./shape_mesh";
 import { angle, direction, type Position, unit, type Vector } from "./sphere";
 
@@ -211,6 +211,37 @@ describe("an area", () => {
     expect(lone.length).toBeGreaterThan(2 * 400);
     for (const [lon, lat] of lone.map(position))
       expect(Math.min(Math.abs(Math.abs(lat) - 40), Math.abs(Math.abs(lon) - 60))).toBeLessThan(0.02);
+  });
+});
+
+interface Example {
+  readonly features: readonly { lat: number; lon: number; data: Readonly<Record<string, unknown>> }[];
+}
+
+const EXAMPLES = import.meta.glob<Example>("../../../spec/examples/visualization.*.v1.json", {
+  import: "default",
+  eager: true,
+});
+
+describe("the golden examples", () => {
+  const featuresOf = (kind: ShapeKind) =>
+    EXAMPLES[`../../../spec/examples/visualization.${kind}.v1.json`]?.features ?? [];
+
+  it("are read and drawn without losing one, and an area lies where the server says that it does", () => {
+    expect([featuresOf("line").length, featuresOf("area").length]).toEqual([3, 3]);
+    for (const kind of SHAPE_KINDS)
+      for (const { data, lat, lon } of featuresOf(kind)) {
+        const shape = shapeOf(kind, data);
+        expect(shape?.kind).toBe(kind);
+        if (shape === null) continue;
+        expect(pathsOf(shape).length).toBeGreaterThan(0);
+        if (shape.kind === "area") expect(covers(fillOf(shape), [lon, lat])).toBe(true);
+        else {
+          const at = direction([lon, lat]);
+          const far = pathsOf(shape).flatMap((path) => places(path).map((one) => angle(direction(position(one)), at)));
+          expect(Math.min(...far) / DEG).toBeLessThan(0.51);
+        }
+      }
   });
 });
 
