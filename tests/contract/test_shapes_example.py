@@ -1,4 +1,4 @@
-"""The golden snapshots of a layer of lines and one of areas: what a feed's geometry becomes, and what is served of it."""
+"""The golden snapshots of a layer of lines and one of areas: what a feed's geometry becomes, and what is served."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ def layer(kind: str) -> LayerAdapter:
 
 @each_kind
 def test_a_geometry_of_the_example_is_one_that_a_feed_would_give(kind: str) -> None:
+    """S71: one form, declared by the layer's kind."""
     SNAPSHOT.validate(EXAMPLES[kind])
     for feature in EXAMPLES[kind]["features"]:
         given = feature["data"]["geometry"]
@@ -63,6 +64,7 @@ def test_whoever_types_in_a_geometry_need_not_say_where_it_lies(kind: str) -> No
 
 @each_kind
 async def test_the_example_is_what_is_served_of_its_facts(kind: str, pg_pool: Pool) -> None:
+    """S61."""
     example = EXAMPLES[kind]
     for one in example["features"]:
         source, key = one["id"].split(":")

@@ -20,6 +20,7 @@ function line(id: string, lon: number, long = 10): DrawnShape {
 
 const all = () => Array.from({ length: MANY }, (_, at) => line(`line ${at}`, at / 4));
 
+// S64: a reload costs what changed.
 it("what stayed as it was is left alone: one more, one less, one changed is one or two groups", () => {
   const layer = createShapeLayer("cables");
   layer.setShapes(all(), PLAIN_LOOK, 0);

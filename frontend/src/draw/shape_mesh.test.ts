@@ -227,6 +227,7 @@ describe("the golden examples", () => {
   const featuresOf = (kind: ShapeKind) =>
     EXAMPLES[`../../../spec/examples/visualization.${kind}.v1.json`]?.features ?? [];
 
+  // S72: whatever layer declares the kind.
   it("are read and drawn without losing one, and an area lies where the server says that it does", () => {
     expect([featuresOf("line").length, featuresOf("area").length]).toEqual([3, 3]);
     for (const kind of SHAPE_KINDS)
