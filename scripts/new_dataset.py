@@ -1,8 +1,8 @@
-"""Writes what a new dataset consists of: its folder, and the simulation of its provider for the demo.
+"""Writes the files of a new dataset: its folder, and the simulation of its provider for the demo.
 
 It works at once on an invented format, a JSON list of `{id, name, lat, lon, time}`, with a `geometry` in place of `lat`
-and `lon` for lines and areas: collected, searched, on the globe, served by the demo. What only its author knows is left
-as `…`; a test of the declarations fails until none is left.
+and `lon` for lines and areas: collected, searched, on the globe, served by the demo. Unknown texts are left as `…`; a
+test of the declarations fails until none is left.
 """
 
 from __future__ import annotations
@@ -124,25 +124,25 @@ class {camel}:
 def _facts(records: Records, refused: set[str]) -> Iterator[Fact | None]:
     """One of each id; a record that cannot be read costs itself. `refused`: the ids of those, whose facts stay."""
     seen: set[str] = set()
-{before}    for index, item in records.items():
+{setup}    for index, item in records.items():
         try:
-            fact = _fact({told})
+            fact = _fact({arguments})
             if fact.external_key in seen:
                 raise BadRecord("this id was there before")
             seen.add(fact.external_key)
             yield fact
-        except {bad} as bad:
+        except {errors} as bad:
             records.rejects.append(reject(str(bad), item, index, bad.code))
             if isinstance(item, dict) and isinstance(item.get("id"), str):
                 refused.add(item["id"])
             yield None
 
 
-def _fact({asked}) -> Fact:
+def _fact({parameters}) -> Fact:
     if not isinstance(item, dict) or not isinstance(item.get("id"), str) or not item["id"]:
         raise BadRecord("no id")
     name = item.get("name") if isinstance(item.get("name"), str) else item["id"]
-{placed}    return Fact(item["id"], "{name}", str(name), {data}, lat, lon, _time(item.get("time")))
+{place}    return Fact(item["id"], "{name}", str(name), {data}, lat, lon, _time(item.get("time")))
 
 
 def _time(value: object) -> datetime | None:
@@ -178,7 +178,7 @@ def _answer(seed: int, query: Query, now_s: float) -> Answer:
 
 def _place(seed: int, n: int) -> dict[str, object]:
     lat, lon = spread(-60, 60, seed, n, 1), spread(-180, 180, seed, n, 2)
-{simulated}
+{geometry}
 
 
 SIMULATION = Simulation("{source}", "/{name}.json", interval_s=60, answer=_answer)
@@ -191,25 +191,25 @@ POINT = {
     "imports": """from planetwire.model import Fact, Parsed
 from planetwire.model.coordinates import on_earth
 """,
-    "before": "",
-    "told": "item",
-    "asked": "item: object",
-    "bad": "BadRecord",
-    "placed": """    place = on_earth(number(item.get("lat")), number(item.get("lon")))
+    "setup": "",
+    "arguments": "item",
+    "parameters": "item: object",
+    "errors": "BadRecord",
+    "place": """    place = on_earth(number(item.get("lat")), number(item.get("lon")))
     lat, lon = (None, None) if place is None else place
 """,
     "data": "item",
-    "simulated": """    return {"lat": lat, "lon": lon}""",
+    "geometry": """    return {"lat": lat, "lon": lon}""",
 }
 SHAPE = {
     "number": "",
     "imports": """from planetwire.geometry import BadGeometry, Geometries
 from planetwire.model import Fact, Parsed
 """,
-    "before": "    shapes = Geometries()  # of this body, which together have a bound\n",
-    "told": "item, shapes",
-    "asked": "item: object, shapes: Geometries",
-    "bad": "(BadRecord, BadGeometry)",
+    "setup": "    shapes = Geometries()  # of this body, which together have a bound\n",
+    "arguments": "item, shapes",
+    "parameters": "item: object, shapes: Geometries",
+    "errors": "(BadRecord, BadGeometry)",
     "data": "data",
 }
 PLACED = """    data, lat, lon = item, None, None
@@ -219,15 +219,15 @@ PLACED = """    data, lat, lon = item, None, None
 """
 LINE = SHAPE | {
     "size": "2.0",
-    "placed": PLACED.format(kind="line"),
-    "simulated": """    bends = [spread(-9, 9, seed, n, 3 + step) for step in range(4)]
+    "place": PLACED.format(kind="line"),
+    "geometry": """    bends = [spread(-9, 9, seed, n, 3 + step) for step in range(4)]
     line = [[lon + 8 * step, lat + bend] for step, bend in enumerate(bends)]
     return {"geometry": {"type": "LineString", "coordinates": line}}""",
 }
 AREA = SHAPE | {
     "size": "1.5",
-    "placed": PLACED.format(kind="area"),
-    "simulated": """    wide, high = spread(3, 12, seed, n, 3), spread(3, 9, seed, n, 4)
+    "place": PLACED.format(kind="area"),
+    "geometry": """    wide, high = spread(3, 12, seed, n, 3), spread(3, 9, seed, n, 4)
     ring = [[lon - wide, lat - high], [lon + wide, lat - high], [lon + wide, lat + high], [lon - wide, lat + high]]
     return {"geometry": {"type": "Polygon", "coordinates": [[*ring, ring[0]]]}}""",
 }
@@ -269,7 +269,7 @@ def main() -> None:
 
 
 def write(root: Path, name: str, source: str, kind: str) -> None:
-    """All of it, or nothing when the folder or the simulation exists."""
+    """Writes all files, or none if the folder or the simulation exists."""
     package = root / "src" / "planetwire"
     folder, simulation = package / "datasets" / name, package / "demo" / "providers" / f"{name}.py"
     for place in (folder, simulation):
@@ -277,13 +277,12 @@ def write(root: Path, name: str, source: str, kind: str) -> None:
             raise FileExistsError(None, "exists", str(place.relative_to(root)))
     words = name.replace("_", " ")
     camel = "".join(part.capitalize() for part in source.split("_"))
-    told = {"name": name, "source": source, "kind": kind, "words": words, "title": words.capitalize(), "camel": camel}
-    told |= {"rank": str(next_rank(package / "datasets"))}
-    told |= PIECES[kind]
+    values = {"name": name, "source": source, "kind": kind, "words": words, "title": words.capitalize(), "camel": camel}
+    values |= {"rank": str(next_rank(package / "datasets"))} | PIECES[kind]
     texts = {"__init__.py": PACKAGE, "declaration.py": DECLARATION, "derive.py": DERIVE, "feed.py": FEED}
-    files = {folder / file: text.format(**told) for file, text in texts.items()}
+    files = {folder / file: text.format(**values) for file, text in texts.items()}
     files |= {folder / "examples" / source / f"{one}.json": json.dumps(body) for one, body in examples(kind).items()}
-    files[simulation] = SIMULATION.format(**told)
+    files[simulation] = SIMULATION.format(**values)
     for file, text in files.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text.rstrip("\n") + "\n", encoding="utf-8")

@@ -7,6 +7,7 @@ import asyncio
 import inspect
 from collections import deque
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -196,6 +197,12 @@ async def test_an_attribute_that_a_release_renames_or_changes_is_named() -> None
 # --- who uses it
 
 
+@cache
+def tree(path: Path) -> ast.Module:
+    """Of a module, read once."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def own_names() -> set[str]:
     """Every name that uvicorn's classes give themselves."""
     found: set[str] = set()
@@ -206,9 +213,9 @@ def own_names() -> set[str]:
     return {name for name in found if not name.startswith("__")} - DOCUMENTED
 
 
-def named(tree: ast.AST, of: tuple[str, ...]) -> Iterator[str]:
+def named(root: ast.AST, of: tuple[str, ...]) -> Iterator[str]:
     """What is defined in classes, and what is asked of these names and of `super()`."""
-    for node in ast.walk(tree):
+    for node in ast.walk(root):
         if isinstance(node, ast.ClassDef):
             yield from (item.name for item in node.body if isinstance(item, ast.FunctionDef | ast.AsyncFunctionDef))
         elif isinstance(node, ast.Attribute):
@@ -217,6 +224,12 @@ def named(tree: ast.AST, of: tuple[str, ...]) -> Iterator[str]:
                 yield node.attr
 
 
+@cache
+def classes(path: Path) -> list[ast.ClassDef]:
+    return [node for node in ast.walk(tree(path)) if isinstance(node, ast.ClassDef)]
+
+
+@cache
 def heirs() -> list[Path]:
     """Modules with a class that is one of uvicorn's, at whatever distance; and those that make its server."""
     kin, found = {"HttpConnection", "SocketConnection"}, set()
@@ -224,8 +237,8 @@ def heirs() -> list[Path]:
     while grown:
         grown = False
         for path in sorted(PACKAGE.rglob("*.py")):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-                if isinstance(node, ast.ClassDef) and kin & {getattr(base, "id", "") for base in node.bases}:
+            for node in classes(path):
+                if kin & {getattr(base, "id", "") for base in node.bases}:
                     grown |= node.name not in kin
                     kin.add(node.name)
                     found.add(path)
@@ -238,7 +251,7 @@ def test_no_other_module_names_what_uvicorn_does_not_document() -> None:
     assert {"pipeline", "cycle", "_start_asgi_task", "write_paused", "handle_exit", "default_headers"} <= theirs
     assert len(heirs()) >= 4
     for path in heirs():
-        used = set(named(ast.parse(path.read_text(encoding="utf-8")), of=("self", "cls")))
+        used = set(named(tree(path), of=("self", "cls")))
         assert sorted(used & theirs) == [], path
 
 
@@ -248,7 +261,7 @@ def test_no_other_module_imports_more_of_uvicorn_than_its_package() -> None:
     for path in sorted(PACKAGE.rglob("*.py")):
         if path == PACKAGE / SEAM:
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(tree(path)):
             if isinstance(node, ast.ImportFrom):
                 assert not (node.module or "").startswith("uvicorn"), path
             elif isinstance(node, ast.Import):
@@ -259,7 +272,6 @@ def test_no_other_module_imports_more_of_uvicorn_than_its_package() -> None:
 
 def test_all_that_the_seam_uses_is_looked_at() -> None:
     """So that this list cannot fall behind it."""
-    tree = ast.parse((PACKAGE / SEAM).read_text(encoding="utf-8"))
-    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} & own_names()
+    used = {node.attr for node in ast.walk(tree(PACKAGE / SEAM)) if isinstance(node, ast.Attribute)} & own_names()
     looked_at = {name for _, name in CALLS} | {*CONNECTION, *CYCLE, *FLOW, *STATE, *SERVER, *SOCKET}
     assert used - looked_at - set(vars(uvicorn_seam.Exchange)) - OURS_TOO == set()
