@@ -168,12 +168,12 @@ export function createShapeLayer(layer: string): ShapeLayer {
         items.delete(id);
       }
       for (const [id, drawn] of wanted) {
-        const wear = objectLook(look, drawn.feature, now_ms);
+        const nextLook = objectLook(look, drawn.feature, now_ms);
         const known = items.get(id);
-        const item = known ?? add(drawn, wear);
+        const item = known ?? add(drawn, nextLook);
         item.feature = drawn.feature;
         items.set(id, item);
-        if (!known || !dress(item, wear)) dirty.add(item.group);
+        if (!known || !dress(item, nextLook)) dirty.add(item.group);
       }
       for (const group of dirty) build(group);
     },
