@@ -38,7 +38,7 @@ dev: setup ## Everything on simulated feeds, back end and page reloading as file
 	$(BIN)/python scripts/dev.py
 
 test: setup ## Every gate and every test
-	@$(SIDE_BY_SIDE) check frontend-check business
+	@+$(SIDE_BY_SIDE) check frontend-check business
 	@$(MAKE) --no-print-directory pytest
 
 test-long: setup ## The long forms of the random tests; before a release, an hour or two
@@ -46,7 +46,7 @@ test-long: setup ## The long forms of the random tests; before a release, an hou
 		tests/property tests/crash/test_outbox_oracle.py tests/integration/test_outbox_writers.py
 
 quick: $(VENV)/.installed frontend/node_modules/.installed ## Gates, unit tests, vitest
-	@$(SIDE_BY_SIDE) check frontend-check unit
+	@+$(SIDE_BY_SIDE) check frontend-check unit
 
 business: frontend/node_modules/.installed ## The front end's tests that acceptance names
 	cd frontend && npm run --silent test:business
