@@ -255,14 +255,16 @@ def _city_key(name: str) -> str | None:
 async def _sources(settings: Settings, pool: Pool | None, guard: Guard) -> APIRouter:
     states = FeedStates(settings.data_dir / "feeds")
     names = list(observation_feeds()) if settings.terminal else []
-    canonical = layer_registry().canonical
+    registry = layer_registry()
+    canonical, describe = registry.canonical, sources.described_by(registry)
+    runs = lambda: states.runs(names)  # noqa: E731
     if pool is None:
-        return sources.router(None, guard, runs=lambda: states.runs(names), canonical=canonical)
+        return sources.router(None, guard, runs=runs, canonical=canonical, describe=describe)
     store = PostgresSourceStore(pool, defaults_of(settings))
     await store.ensure()
     pause = PostgresJobDesk(pool, PostgresJobQueue(pool, settings.jobs)).pause
-    runs = lambda: states.runs(names)  # noqa: E731
-    return sources.router(store, guard, pause=pause, rows_of=rows_of(pool), runs=runs, canonical=canonical)
+    counted = rows_of(pool)
+    return sources.router(store, guard, pause=pause, rows_of=counted, runs=runs, canonical=canonical, describe=describe)
 
 
 def _audit(web: Web, settings: Settings, pool: Pool | None, guard: Guard) -> Notes:
