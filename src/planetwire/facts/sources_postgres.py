@@ -26,7 +26,7 @@ SWITCHES = ("enabled", "interval_s", "cron", "time_zone", "misfire")
 TICKS_SHOWN = 3
 ROWS_COUNTED_MAX = 50_000  # rows of a source; its index is read that far, some 10 ms
 JOBS_LOOKED_AT = 200  # ended jobs of a source: an hour of one that runs every 18 s
-COUNTS_KEPT_S = 2.0
+COUNTS_KEPT_S = 0.5  # less than the page waits after the end of a job, or it would show what was before
 HIDDEN = ("now", "failures", "retry_at", "answered_at")  # they show in `next_run_at`
 
 
@@ -52,7 +52,7 @@ class PostgresSourceStore:
         return [_record(row, self._known[row["source"]]) | activity.get(row["source"], {}) for row in rows]
 
     async def _activity(self) -> Mapping[str, Json]:
-        """By source; up to 2 s old, since counting costs more than all the rest."""
+        """By source; kept for a moment, since counting costs more than all the rest."""
         if time.monotonic() - self._counted_at >= COUNTS_KEPT_S:
             rows = await self._pool.fetch(Q.activity, list(self._known), ROWS_COUNTED_MAX, JOBS_LOOKED_AT)
             self._counted = {row["source"]: _activity(row) for row in rows}
