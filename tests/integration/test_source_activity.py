@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from fastapi import FastAPI
+from jsonschema import Draft202012Validator
 
+from planetwire.collect.feedstate_file import FeedStates
 from planetwire.database.postgres import Connection, Pool
 from planetwire.datasets.registry import layer_registry
 from planetwire.facts import sources_postgres
 from planetwire.facts.sources_postgres import JOBS_LOOKED_AT, ROWS_COUNTED_MAX, PostgresSourceStore
 from planetwire.model import SourceDefaults
+from planetwire.web.access.auth import Guard
+from planetwire.web.earth import sources
 from planetwire.web.earth.sources import described_by
 
+SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "spec/http/sources.v1.schema.json").read_text("utf-8"))
 KNOWN = [SourceDefaults("alpha", 600, 60), SourceDefaults("beta", 600, 60)]
 OLD = "clock_timestamp() - interval '2 hours'"
 
@@ -82,7 +91,7 @@ async def test_rows_are_those_of_the_source_that_are_there_now(pg_pool: Pool) ->
 
 
 @pytest.fixture
-async def crowded(pg_pool: Pool) -> Connection:
+async def crowded(pg_pool: Pool) -> AsyncIterator[Connection]:
     """Far more rows and ended jobs than are looked at, of our sources and of others."""
     async with pg_pool.acquire() as connection:
         await connection.execute("set session_replication_role = replica")  # without a change row each
@@ -122,3 +131,28 @@ def test_what_a_source_feeds_and_whose_it_is_comes_from_its_layers() -> None:
         assert told["layers"][0] == {"id": layer, "title": adapter.title, "title_zh": adapter.title_zh}
         assert told["provenance"] is adapter.provenance and told["stale_after_s"] == adapter.stale_after_s
     assert describe("nobody") == {"layers": [], "provenance": None, "stale_after_s": None}
+
+
+@pytest.mark.parametrize("asker", [{}, {"Authorization": "Bearer viewer-token"}], ids=["stranger", "viewer"])
+@pytest.mark.parametrize("half", ["both", "terminal"])
+async def test_the_answer_is_as_the_schema_says_and_tells_strangers_no_texts(
+    pg_pool: Pool, tmp_path: Path, half: str, asker: Mapping[str, str]
+) -> None:
+    """Facts by the ledger, readings by their record; with the Terminal alone the latter."""
+    await ended(pg_pool, 3, source="celestrak_gp", message="3 records, 5 rejected (bad_value 5)", sample='{"x":')
+    states = FeedStates(tmp_path)
+    states.update("awc_metar", {"enabled": True, "reject_codes": {"no_report": 2}, "sample": "secret"})
+    store = PostgresSourceStore(pg_pool, [SourceDefaults("celestrak_gp", 7200, 7200)]) if half == "both" else None
+    if store is not None:
+        await store.ensure()
+    guard = Guard("admin-token", "ingest-token", b"key", public_diagnostics=False, viewer_token="viewer-token")
+    app, runs = FastAPI(), lambda: states.runs(["awc_metar"])
+    app.include_router(sources.router(store, guard, runs=runs, describe=described_by(layer_registry())))
+    transport = httpx.ASGITransport(app=app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://test", headers=asker) as client:
+        body = (await client.get("/api/v1/sources")).json()
+    Draft202012Validator(SCHEMA).validate(body)
+    samples = {item["source"]: item["sample"] for item in body["items"]}
+    told = {"awc_metar": "secret"} | ({"celestrak_gp": '{"x":'} if half == "both" else {})
+    assert samples == (told if asker else dict.fromkeys(told))
+    assert body["items"][0]["reject_codes"] == {"no_report": 2}
