@@ -62,8 +62,8 @@ def row(page: Page, source: str) -> Locator:
 def test_it_is_found_by_keyboard_and_follows_a_job_by_the_socket_without_moving(
     demo_installation: Installation, browser: Browser
 ) -> None:
-    """From the Terminal's header to a run that somebody else began: no globe is loaded for it, nothing jumps."""
-    with opened(browser, demo_installation, path="/terminal") as page:
+    """From the header of any page to a run that somebody else began: no globe is loaded for it, nothing jumps."""
+    with opened(browser, demo_installation, path="/no-such-page") as page:
         loaded: list[str] = []
         page.on("request", lambda request: loaded.append(request.url))
         link = page.get_by_role("link", name="Sources")

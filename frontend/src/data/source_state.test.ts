@@ -8,6 +8,7 @@ import {
   jobsOf,
   LEASE_LOST_MS,
   type Listed,
+  NO_JOBS,
   OVERDUE_MS,
   SOURCE_STATES,
   type SourceState,
@@ -123,7 +124,7 @@ describe("the jobs of a source", () => {
 
 describe("the list", () => {
   const listed = (pairs: Record<string, SourceState>): Listed[] =>
-    Object.entries(pairs).map(([source, state]) => ({ info: sourceOf({ source }), state }));
+    Object.entries(pairs).map(([source, state]) => ({ info: sourceOf({ source }), jobs: NO_JOBS, state }));
   const names = (sources: readonly Listed[]) => sources.map(({ info }) => info.source).join(" ");
 
   it("begins with what is worst and ends with what is off; what is well keeps its place whatever it does", () => {

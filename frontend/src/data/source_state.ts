@@ -56,7 +56,7 @@ export interface SourceJobs {
   readonly queued: JobRow | null;
 }
 
-const NO_JOBS: SourceJobs = { holder: null, queued: null };
+export const NO_JOBS: SourceJobs = { holder: null, queued: null };
 
 /** By source. */
 export function jobsBySource(rows: Iterable<JobRow>): ReadonlyMap<string, SourceJobs> {
@@ -123,6 +123,7 @@ function rank(state: SourceState): number {
 
 export interface Listed {
   readonly info: SourceInfo;
+  readonly jobs: SourceJobs;
   readonly state: SourceState;
 }
 

@@ -32,7 +32,10 @@ function useSteadyOrder(listed: readonly Listed[], steady: boolean): Listed[] {
 function useListed(sources: readonly SourceInfo[], rows: ReadonlyMap<number, JobRow>): Listed[] {
   const now = useNow(5_000);
   const jobs = jobsBySource(rows.values());
-  return sources.map((info) => ({ info, state: stateOf(info, jobsOf(jobs, info.source), now) }));
+  return sources.map((info) => {
+    const own = jobsOf(jobs, info.source);
+    return { info, jobs: own, state: stateOf(info, own, now) };
+  });
 }
 
 function Summary({ listed }: { listed: readonly Listed[] }) {
@@ -113,8 +116,8 @@ export function SourceList() {
       >
         <Heads />
         <ul aria-label={t("title")}>
-          {shown.map(({ info, state }) => (
-            <SourceRow key={info.source} source={info} state={state} />
+          {shown.map((listed) => (
+            <SourceRow key={listed.info.source} listed={listed} />
           ))}
         </ul>
       </div>

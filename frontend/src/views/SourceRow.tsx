@@ -2,7 +2,7 @@
 import { type ReactNode, useId, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { JobRow, SourceInfo } from "../client/earth_types";
-import { jobsBySource, jobsOf, type SourceState, severityOf } from "../data/source_state";
+import { type Listed, type SourceState, severityOf } from "../data/source_state";
 import { ageText, agoText } from "./age";
 import { countText, timeOf } from "./earth_format";
 import { ChevronIcon } from "./icons";
@@ -13,12 +13,13 @@ import { codeText } from "./reasons";
 import { SourceDetails } from "./SourceDetails";
 import { layerNames, plainText, requestsText, rowsText, STATE_TONES } from "./source_text";
 import { provenanceIn } from "./use_earth";
-import { useJobs } from "./use_jobs";
 import { useNow } from "./use_now";
 import { useSession } from "./use_session";
 
 /** A younger age is shown as "now". */
 const SOON_MS = 5_000;
+/** Of the ages shown: with many sources each second would cost more than it tells. */
+const STEP_MS = 5_000;
 
 function Cell({ column, children }: { column: string; children: ReactNode }) {
   const { t } = useTranslation("sources");
@@ -30,16 +31,16 @@ function Cell({ column, children }: { column: string; children: ReactNode }) {
   );
 }
 
-function Times({ source }: { source: SourceInfo }) {
+function Times({ source, state }: { source: SourceInfo; state: SourceState }) {
   const { t } = useTranslation("sources");
-  const now = useNow();
+  const now = useNow(STEP_MS);
   const last_ms = timeOf(source.last_success_at);
   const next_ms = timeOf(source.next_run_at);
   const next =
     next_ms === null || next_ms - now < SOON_MS ? t("next_due") : t("next", { age: ageText(t, next_ms - now) });
   return (
     <>
-      <span title={source.last_success_at ?? undefined}>
+      <span className={state === "stale" ? "is-old" : undefined} title={source.last_success_at ?? undefined}>
         {last_ms === null ? t("never") : agoText(t, now - last_ms)}
       </span>
       <span className="faint" title={source.next_run_at ?? undefined}>
@@ -83,7 +84,7 @@ function Running({ job }: { job: JobRow }) {
 
 function useNews(source: SourceInfo, state: SourceState, queued: JobRow | null): ReactNode {
   const { t } = useTranslation("sources");
-  const now = useNow();
+  const now = useNow(STEP_MS);
   if (source.last_error_code !== null)
     return (
       <span className={state === "failing" ? "source__error" : "dim"} title={source.last_error ?? undefined}>
@@ -99,10 +100,8 @@ function useNews(source: SourceInfo, state: SourceState, queued: JobRow | null):
 }
 
 /** What it does now stands before what was wrong last. */
-function Now({ source, state }: { source: SourceInfo; state: SourceState }) {
-  const rows = useJobs((view) => view.rows);
-  const { holder, queued } = jobsOf(jobsBySource(rows.values()), source.source);
-  const news = useNews(source, state, queued);
+function Now({ info, state, jobs: { holder, queued } }: Listed) {
+  const news = useNews(info, state, queued);
   return (
     <>
       {holder ? <Running job={holder} /> : null}
@@ -112,11 +111,9 @@ function Now({ source, state }: { source: SourceInfo; state: SourceState }) {
 }
 
 /** Each keeps its place, so that none comes to lie under the pointer that was on its way to another. */
-function Actions({ source }: { source: SourceInfo }) {
+function Actions({ info: source, jobs }: Listed) {
   const { may_operate } = useSession();
-  const rows = useJobs((view) => view.rows);
-  const { holder, queued } = jobsOf(jobsBySource(rows.values()), source.source);
-  const job = holder ?? queued;
+  const job = jobs.holder ?? jobs.queued;
   if (!may_operate || source.paused === null) return null;
   return (
     <div className="srow__actions">
@@ -127,10 +124,11 @@ function Actions({ source }: { source: SourceInfo }) {
   );
 }
 
-export function SourceRow({ source: info, state }: { source: SourceInfo; state: SourceState }) {
+export function SourceRow({ listed }: { listed: Listed }) {
   const { t, i18n } = useTranslation("sources");
   const [open, setOpen] = useState(false);
   const name = useId();
+  const { info, state } = listed;
   const { source } = info;
   const about = t("about_label", { source });
   return (
@@ -147,7 +145,7 @@ export function SourceRow({ source: info, state }: { source: SourceInfo; state: 
         </div>
         <dl className="srow__facts num">
           <Cell column="success">
-            <Times source={info} />
+            <Times source={info} state={state} />
           </Cell>
           <Cell column="rate">
             <span>{info.rows_hour === null ? "–" : t("rows_hour", { count: info.rows_hour })}</span>
@@ -160,10 +158,10 @@ export function SourceRow({ source: info, state }: { source: SourceInfo; state: 
             <Rejects source={info} />
           </Cell>
           <Cell column="now">
-            <Now source={info} state={state} />
+            <Now {...listed} />
           </Cell>
         </dl>
-        <Actions source={info} />
+        <Actions {...listed} />
         <button
           type="button"
           className="button button--quiet button--icon fold srow__fold"
