@@ -7,6 +7,7 @@ STATIC := src/planetwire/web/static/index.html
 FRONTEND_FILES := $(shell find frontend/src frontend/public -type f 2>/dev/null) $(wildcard frontend/*.json frontend/*.ts frontend/*.html)
 # More processes than cores, since most tests wait for others most of the time; who shares what is made once, in one.
 SPREAD := --dist loadgroup
+SIDE_BY_SIDE = $(MAKE) --no-print-directory --jobs 3 --output-sync=target
 .DEFAULT_GOAL := help
 .PHONY: help setup demo dev test test-long quick business faults check fmt lint types arch house frontend-check unit pytest e2e bench bench-peers wheel release picture lock schema new-dataset clean
 
@@ -36,13 +37,16 @@ demo: setup ## Run everything on simulated feeds and print the address
 dev: setup ## Everything on simulated feeds, back end and page reloading as files change
 	$(BIN)/python scripts/dev.py
 
-test: setup check frontend-check business pytest ## Every gate and every test
+test: setup ## Every gate and every test
+	@+$(SIDE_BY_SIDE) check frontend-check business
+	@$(MAKE) --no-print-directory pytest
 
 test-long: setup ## The long forms of the random tests; before a release, an hour or two
 	PLANETWIRE_LONG=1 $(BIN)/python -m pytest -q --timeout 7200 -n $${PLANETWIRE_TEST_WORKERS:-2} \
 		tests/property tests/crash/test_outbox_oracle.py tests/integration/test_outbox_writers.py
 
-quick: check frontend-check unit ## Gates, unit tests, vitest
+quick: $(VENV)/.installed frontend/node_modules/.installed ## Gates, unit tests, vitest
+	@+$(SIDE_BY_SIDE) check frontend-check unit
 
 business: frontend/node_modules/.installed ## The front end's tests that acceptance names
 	cd frontend && npm run --silent test:business

@@ -1,6 +1,6 @@
-"""A control group with so many cores and so much memory, version 1 or 2; gone afterwards, with all that ran in it.
+"""A control group (version 1 or 2) with limits of cores and memory; removed afterwards, with all its processes.
 
-Where none may be made, `unlimited` reads the same figures of a process tree from /proc.
+Where none may be created, `unlimited` reads the same figures of a process tree from /proc.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MB = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Bytes: of processes alone, shared (PostgreSQL's buffers are), and of files that the kernel keeps at hand."""
+    """Bytes: private to processes, shared (such as PostgreSQL's buffers), and of the kernel's page cache."""
 
     anonymous: int
     shared: int
@@ -31,12 +31,12 @@ class Memory:
 
     @property
     def held(self) -> int:
-        """What cannot be had back: without the kernel's copies of files."""
+        """Memory that cannot be reclaimed: without the page cache."""
         return self.anonymous + self.shared
 
 
 class Account(Protocol):
-    """What a group of processes used. `enter`: words before a command that is to run within."""
+    """The resources that a group of processes used. `enter`: prefix of a command that runs in the group."""
 
     enter: Sequence[str]
 
@@ -48,10 +48,10 @@ class Account(Protocol):
 
 
 class Group:
-    """A made group, by its folders: one for each controller in version 1, one for all in version 2."""
+    """A created group, by its folders: one per controller in version 1, one for all in version 2."""
 
     def __init__(self, name: str, cores: float, memory_bytes: int, *, weight: float = 1.0) -> None:
-        """Raises OSError where it may not be made. `weight`: of processor time when there is too little for all."""
+        """Raises OSError if it may not be created. `weight`: share of CPU time under contention."""
         self._unified = (ROOT / "cgroup.controllers").exists()
         self._folders: dict[str, Path] = {}
         try:
@@ -68,7 +68,7 @@ class Group:
 
     def _limit(self, cores: float, memory_bytes: int, weight: float) -> None:
         if self._unified:
-            with contextlib.suppress(OSError):  # on already, or the folder below says what is missing
+            with contextlib.suppress(OSError):  # already enabled, or creating the folder below fails with the reason
                 (ROOT / "cgroup.subtree_control").write_text("+cpu +memory")
             self._write("unified", "cpu.max", f"{int(cores * PERIOD_US)} {PERIOD_US}")
             self._write("unified", "memory.max", str(memory_bytes))
@@ -87,13 +87,13 @@ class Group:
         return {key: int(value) for key, value in (line.split() for line in lines)}
 
     def cpu_s(self) -> float:
-        """Used so far, by processes that ended too."""
+        """CPU time so far, including ended processes."""
         if self._unified:
             return self._read("unified", "cpu.stat")["usage_usec"] / 1e6
         return int((self._folders["cpuacct"] / "cpuacct.usage").read_text()) / 1e9
 
     def memory(self) -> Memory:
-        """Held now."""
+        """Memory now."""
         if self._unified:
             found = self._read("unified", "memory.stat")
             return Memory(found["anon"], found["shmem"], found["file"] - found["shmem"])
@@ -102,7 +102,7 @@ class Group:
         return Memory(found["total_rss"], shared, found["total_cache"] - shared)
 
     def notes(self) -> str:
-        """How often it ran into its bounds."""
+        """How often it hit its limits."""
         found = self._read("unified" if self._unified else "cpu", "cpu.stat")
         if self._unified:
             killed = self._read("unified", "memory.events")["oom_kill"]
@@ -111,21 +111,21 @@ class Group:
         return f"held back in {found['nr_throttled']} of {found['nr_periods']} periods, {killed} killed for memory"
 
     def remove(self) -> None:
-        """End what is still within, and the group itself."""
+        """Kill its processes, and remove the group."""
         deadline = time.monotonic() + REMOVE_S
         for folder in dict.fromkeys(self._folders.values()):
             while folder.exists() and time.monotonic() < deadline:
                 for pid in (folder / "cgroup.procs").read_text().split():
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(int(pid), signal.SIGKILL)
-                with contextlib.suppress(OSError):  # busy until the last has gone
+                with contextlib.suppress(OSError):  # busy until the last process has ended
                     folder.rmdir()
                     break
                 time.sleep(0.02)
 
 
 class Tree:
-    """A process and those below it, without limits. Who ended is counted once its parent knows."""
+    """A process and its descendants, without limits. Ended ones count once their parent has waited for them."""
 
     enter: Sequence[str] = ()
 
@@ -148,7 +148,7 @@ class Tree:
         return total * TICK_S
 
     def memory(self) -> Memory:
-        """Of what is shared the largest share that a process has touched."""
+        """Shared memory: the largest of any process."""
         anonymous, shared = 0, 0
         for pid in self._pids():
             with contextlib.suppress(OSError):
@@ -162,14 +162,14 @@ class Tree:
 
 
 def status_kb(pid: int) -> dict[str, int]:
-    """The lines of /proc/PID/status that are in kB. Raises OSError."""
+    """The lines of /proc/PID/status in kB. Raises OSError."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return {line.split(":")[0]: int(line.split()[1]) for line in lines if line.endswith(" kB")}
 
 
 @contextlib.contextmanager
 def group(name: str, cores: float, memory_bytes: int, *, weight: float = 1.0) -> Iterator[Group | None]:
-    """A group, or None and a line where none may be made."""
+    """A group, or None and a printed line if none may be created."""
     try:
         made = Group(name, cores, memory_bytes, weight=weight)
     except OSError as error:

@@ -1,8 +1,8 @@
-"""Many browsers without their pictures: readers of readings, map clients that reload snapshots, and a pusher.
+"""The load of many browsers without rendering: stream readers, map clients that reload snapshots, and a pusher.
 
-All in one loop, outside of what is measured. Every age counts from the clock of this machine: of a reading that we
-pushed from before its request, of one that a feed brought from its acceptance, of a layer's event from the statement
-that changed the rows, its transaction included.
+All in one loop, outside of the measured system. Every age is by this machine's clock: of a reading that we pushed,
+from before its request; of a feed's reading, from its acceptance; of a layer's event, from the statement that changed
+the rows, including its transaction.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def reading(city: str, at: str, number: int) -> Json:
 
 
 class Ages:
-    """Seconds that things were old when they came; counted while `on`."""
+    """Ages in seconds on arrival; recorded while `on`."""
 
     def __init__(self) -> None:
         self.on = False
@@ -56,7 +56,7 @@ class Ages:
             self.samples.append(max(0.0, age_s))
 
     def quantile_ms(self, share: float) -> float:
-        """Infinite without a sample."""
+        """The quantile; infinite without samples."""
         ordered = sorted(self.samples)
         return ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1000 if ordered else float("inf")
 
@@ -66,7 +66,7 @@ class Ages:
 
 
 class Crowd:
-    """Everybody. `wrong` counts what must not be: gaps, resyncs, connections cut, answers other than 200."""
+    """All clients. `wrong` counts errors: gaps, resyncs, cut connections, answers other than 200."""
 
     def __init__(self, url: str, ingest_token: str) -> None:
         self.url = url
@@ -76,13 +76,13 @@ class Crowd:
         self.wrong: Counter[str] = Counter()
         self.done: Counter[str] = Counter()
         self.layers: list[str] = []
-        self._sent: dict[tuple[str, str], float] = {}  # when we pushed the reading of this city and time
+        self._sent: dict[tuple[str, str], float] = {}  # time of our push, by city and time of the reading
         self._token = ingest_token
         self._tasks: list[asyncio.Task[None]] = []
         self._readers: list[Reader] = []
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Until `aclose`; what ends by itself is wrong."""
+        """Run a task until `aclose`; one that ends by itself counts as an error."""
         task = asyncio.create_task(work)
         task.add_done_callback(self._ended)
         self._tasks.append(task)
@@ -92,12 +92,12 @@ class Crowd:
             self.wrong[f"ended: {task.exception()!r}"[:120]] += 1
 
     def measure(self, on: bool) -> None:
-        """From now on, or no longer."""
+        """Start or stop recording."""
         for ages in (self.readings, self.changes, self.reloads):
             ages.on = on
 
     async def read(self, readers: int) -> None:
-        """Open so many streams, a few at a time."""
+        """Open the streams, a few at a time."""
         names = [city.key.replace(" ", "_") for city in CITIES]
         for number in range(readers):
             chosen = [names[(number * PER_READER + each) % len(names)] for each in range(PER_READER)]
@@ -112,7 +112,7 @@ class Crowd:
                 await reader.connected.wait()
 
     async def map(self, clients: int) -> None:
-        """Open so many sockets, each with what it asks its snapshots by."""
+        """Open the sockets, each with a connection for its snapshots."""
         async with httpx.AsyncClient(base_url=self.url, trust_env=False) as client:
             layers = (await client.get("/api/v1/layers")).json()["items"]
         self.layers = [layer["id"] for layer in layers if layer["kind"] != "meta"]
@@ -120,7 +120,7 @@ class Crowd:
             self.start(self._map_client())
 
     async def _map_client(self) -> None:
-        due: asyncio.Queue[str] = asyncio.Queue()  # bounded by the layers: one that waits is not put in again
+        due: asyncio.Queue[str] = asyncio.Queue()  # bounded by the number of layers: a waiting one is not queued again
         waiting, have = set(self.layers), dict[str, int]()
         for layer in self.layers:
             due.put_nowait(layer)
@@ -150,7 +150,7 @@ class Crowd:
                 due.put_nowait(layer)
 
     async def _reload(self, due: asyncio.Queue[str], waiting: set[str]) -> None:
-        """One after the other over a kept connection; read whole and not unpacked."""
+        """Fetch snapshots one after the other over a keep-alive connection; read completely, not decompressed."""
         reader, writer = await asyncio.open_connection(self.host, self.port, limit=1 << 20)
         try:
             while True:
@@ -187,7 +187,7 @@ class Crowd:
         return size
 
     async def push(self) -> None:
-        """A reading of each of thirty cities every minute, evenly, each in a request of its own."""
+        """A reading of each of thirty cities every minute, evenly spaced, each in its own request."""
         headers = {"Authorization": f"Bearer {self._token}"}
         cities = [city.key for city in CITIES[:PUSHED]]
         began = time.monotonic()
@@ -204,7 +204,7 @@ class Crowd:
                 number += 1
 
     async def refresh(self, token: str) -> None:
-        """Somebody asks for the largest layer anew each minute, and so every map client does."""
+        """Refresh the largest layer each minute, so that every map client reloads it."""
         headers = {"Authorization": f"Bearer {token}"}
         job = {"task_type": "earth_refresh", "payload": {"layer": LARGEST}}
         async with httpx.AsyncClient(base_url=self.url, headers=headers, trust_env=False, timeout=30) as client:
@@ -216,12 +216,12 @@ class Crowd:
                 await asyncio.sleep(60)
 
     def sent_at(self, frame: Json) -> float:
-        """When a reading was pushed by us, or accepted from elsewhere."""
+        """The time of our push of the reading, or of the acceptance of a feed's."""
         accepted = float(frame["ts"] / 1000)
         return self._sent.get((frame["city"], frame["obs_time"]), accepted) if frame["source"] == PUSHER else accepted
 
     async def aclose(self) -> None:
-        """Go away."""
+        """Disconnect all clients."""
         for reader in self._readers:
             reader.leave()
         for task in self._tasks:

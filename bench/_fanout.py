@@ -1,8 +1,7 @@
-"""What the delivery benchmarks share: the load generator, our server and its neighbours, their CPU and memory.
+"""Shared by the delivery benchmarks: the load generator, our server and its neighbours, their CPU and memory.
 
-Servers run on one core and the generator on another, where there are two. CPU time includes what the kernel does for
-a loopback connection; it is the same for all. An event has as many bytes for a neighbour as a small patch has on our
-wire.
+Servers run on one core and the generator on another, if there are two. CPU time includes the kernel's work for a
+loopback connection; it is the same for all. A neighbour's event has as many bytes as a small patch on our wire.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ HERE = Path(__file__).resolve().parent
 PEER_PYTHON = HERE.parent / ".venv-bench" / "bin" / "python"
 SMALL = bool(os.environ.get("PLANETWIRE_BENCH_SMALL"))
 START_S = 20.0
-EVENT_BYTES = 930  # of a neighbour's event; ours has two or three more or less, as its numbers have digits
+EVENT_BYTES = 930  # of a neighbour's event; ours differs by two or three, by the digits of its numbers
 NCHAN_MODULE = Path("/usr/lib/nginx/modules/ngx_nchan_module.so")
 NCHAN = """
 load_module %(module)s;
@@ -56,12 +55,12 @@ http {
 
 
 class Absent(Exception):
-    """A program that a figure needs is not on this machine."""
+    """A program that a figure needs is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running server: how it is read and written, and its processes."""
+    """A running server: its read and publish requests, and its processes."""
 
     name: str
     pids: tuple[int, ...]
@@ -72,14 +71,14 @@ class Server:
     post: str
     body: str
     publishers: int = 50
-    depth: int = 1  # events that a publisher sends before it waits for an acknowledgement
+    depth: int = 1  # events a publisher has in flight before it waits for an acknowledgement
 
     def cpu_s(self) -> float:
-        """CPU time used so far, to the nanosecond, threads that ended included to the clock tick."""
+        """CPU time so far, to the nanosecond; of ended threads to the clock tick."""
         return sum(_threads_cpu_s(pid) for pid in self.pids)
 
     def memory_kb(self) -> float:
-        """Memory of its own, shared pages by their share."""
+        """Proportional set size: shared pages by their share."""
         return sum(_pss_kb(pid) for pid in self.pids)
 
 
@@ -98,7 +97,7 @@ def topics() -> list[str]:
 
 
 def raise_descriptors() -> None:
-    """Ten thousand connections need as many descriptors; children inherit the limit."""
+    """For ten thousand connections; children inherit the limit."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
@@ -124,7 +123,7 @@ def compiled(name: str, folder: Path) -> Path:
 
 
 class Generator:
-    """`_fanload` under way: `do` gives it a command and returns its answer."""
+    """A running `_fanload`: `do` sends a command and returns its answer."""
 
     def __init__(self, folder: Path, server: Server, names: list[str]) -> None:
         self._server = server
@@ -145,7 +144,7 @@ class Generator:
         self._process.stdin.flush()
 
     def do(self, command: str) -> dict[str, float]:
-        """What came of it, and the server's CPU seconds meanwhile (`cpu_s`)."""
+        """The answer, with the server's CPU seconds meanwhile (`cpu_s`)."""
         assert self._process.stdout is not None
         before_s = self._server.cpu_s()
         self.tell(command)
@@ -159,7 +158,7 @@ class Generator:
         return found
 
     def open(self, first: int, last: int, rcvbuf: int = 0) -> dict[str, float]:
-        """Open readers. Raises when not all could be."""
+        """Open readers. Raises if not all could be opened."""
         found = self.do(f"open {first} {last} {rcvbuf}")
         if found["refused"]:
             raise RuntimeError(f"{self._server.name} refused {found['refused']:.0f} connections")
@@ -179,7 +178,7 @@ class Generator:
 
 
 def _free_port() -> int:
-    """Below those that the kernel gives to whoever connects: one of ten thousand would take it before the server."""
+    """Below the ephemeral range: one of ten thousand connections would take it before the server."""
     for port in random.sample(range(20_000, 32_000), 100):
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
@@ -207,7 +206,7 @@ def _process(command: list[Any], ports: tuple[int, ...]) -> Iterator[tuple[int, 
     try:
         for port in ports:
             _wait(port, process)
-        time.sleep(0.3)  # what it still does after it listens is none of the figures
+        time.sleep(0.3)  # work after it listens must not count in the figures
         yield _children(process.pid)
     finally:
         with contextlib.suppress(ProcessLookupError):
@@ -216,12 +215,12 @@ def _process(command: list[Any], ports: tuple[int, ...]) -> Iterator[tuple[int, 
 
 
 PATCH = '{"city":"{topic}","source":"bench","changes":{"temp":21.5,"station_label":"{mark}","obs_time":"{time}"}}'
-LINE = "{topic} {mark} {time}\\r\\n"  # of a source within the process
+LINE = "{topic} {mark} {time}\\r\\n"  # for SourcePort
 
 
 @contextlib.contextmanager
 def ours(*, route: bool = False, stall_s: float = 20.0) -> Iterator[Server]:
-    """Our web process. `route`: patches are posted to the HTTP route, each by itself; else one pipe brings them all."""
+    """Our web process. `route`: each patch is posted to the HTTP route; else one connection carries them all."""
     folder = Path(tempfile.mkdtemp(prefix="pw-fanout-"))
     port, publish_port = _free_port(), _free_port()
     command = [sys.executable, HERE / "_fanout_server.py", str(port), str(publish_port), folder, str(stall_s)]
@@ -280,7 +279,7 @@ def nchan() -> Iterator[Server]:
 
 @contextlib.contextmanager
 def fastapi() -> Iterator[Server]:
-    """FastAPI and sse-starlette under uvicorn; events are kept nowhere."""
+    """FastAPI and sse-starlette under uvicorn; events are not stored."""
     if not PEER_PYTHON.exists():
         raise Absent("the neighbours are not installed (make bench-peers)")
     port = _free_port()
@@ -295,7 +294,7 @@ def fastapi() -> Iterator[Server]:
 
 @contextlib.contextmanager
 def bare(folder: Path) -> Iterator[Server]:
-    """The floor: a C program that does nothing but send."""
+    """The lower bound: a C program that only sends."""
     program = compiled("_fanwriter", folder)
     port = _free_port()
     with _process([program, str(port)], (port,)) as pids:

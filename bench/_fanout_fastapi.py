@@ -1,4 +1,4 @@
-"""A neighbour: what one writes with FastAPI and sse-starlette, a queue for each connection. It keeps no log."""
+"""A neighbour: the usual FastAPI and sse-starlette code, with a queue per connection and no log."""
 
 from __future__ import annotations
 

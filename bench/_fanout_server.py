@@ -1,7 +1,7 @@
-"""Our side of the delivery benchmarks: the web process's own parts, on a port for browsers and one for publishing.
+"""Our side of the delivery benchmarks: the web process's parts, on a port for browsers and one for publishing.
 
-What comes to the second port stands for a source of this process: it is committed and fanned out as a reading that was
-posted, without the HTTP route and the normaliser around it.
+Lines on the second port stand for a source in this process: they are committed and fanned out like posted readings,
+without the HTTP route and the normaliser.
 
 Usage: _fanout_server.py PORT PUBLISH_PORT FOLDER STALL_S
 """
@@ -49,8 +49,8 @@ DONE = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 
 class SourcePort(asyncio.Protocol):
-    """A source of this process: a reading a line, `city label time`. What came to hand within one turn of the loop is
-    committed together, as a feed commits a body, and acknowledged together once it is on disk.
+    """A source in this process: one reading per line, `city label time`. Lines received within one turn of the loop are
+    committed together, as a feed commits a body, and acknowledged together once on disk.
     """
 
     def __init__(self, store: SqliteObservationStore, clock: SystemClock) -> None:
@@ -61,11 +61,11 @@ class SourcePort(asyncio.Protocol):
         self._tasks: set[asyncio.Task[None]] = set()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the way back."""
+        """Keep the transport for acknowledgements."""
         self._answer = cast("asyncio.Transport", transport).write
 
     def data_received(self, data: bytes) -> None:
-        """Whole lines; the rest waits for its end."""
+        """Process complete lines; keep the rest."""
         *lines, self._left = (self._left + data).split(b"\r\n")
         if lines:
             task = asyncio.get_running_loop().create_task(self._commit(lines))
@@ -78,7 +78,7 @@ class SourcePort(asyncio.Protocol):
         self._answer(DONE * len(lines))
 
     def _patch(self, line: str, now: datetime) -> ObservationPatch:
-        """Of the shape that the normaliser gave the first of this city; the label, and so the content, is new."""
+        """A copy of the city's first normalised patch with a new label, and so new content."""
         city, label, time = line.split(" ")
         like = self._like.get(city)
         if like is None:
@@ -91,13 +91,13 @@ class SourcePort(asyncio.Protocol):
 
 
 def city_key(name: str) -> str | None:
-    """As the product resolves it."""
+    """Resolved as in the product."""
     city = cities.resolve(name)
     return city.key if city else None
 
 
 async def serve(port: int, publish_port: int, folder: Path, stall_s: float) -> None:
-    """Until it is killed."""
+    """Runs until killed."""
     clock = SystemClock()
     store = SqliteObservationStore(folder / "observations.db", clock)
     await store.start()
@@ -107,7 +107,7 @@ async def serve(port: int, publish_port: int, folder: Path, stall_s: float) -> N
     hub = Hub(event_log, encode=frames.sse_encoder(event_log.epoch), clock=clock, stall_s=stall_s)
     await hub.start()
     store.on_committed = hub.publish
-    many = MemoryLimits(dict.fromkeys(Limit, 10**9))  # all readers and publishers have one address here
+    many = MemoryLimits(dict.fromkeys(Limit, 10**9))  # all readers and publishers share one address here
     guard = Guard("bench-admin", INGEST_TOKEN, b"k" * 32, limits=many)
     limits = ConnectionLimits(total=settings.max_connections, per_address=settings.max_per_address)
     endpoint = SseEndpoint(hub, resolve_city=city_key, guard=guard, limits=limits, clock=clock, settings=settings)

@@ -1,4 +1,4 @@
-"""What the ledger's benchmarks share: a durable PostgreSQL of their own, queued rows, and the real worker."""
+"""Shared by the ledger's benchmarks: a durable PostgreSQL of their own, queued rows, and the real worker."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 ALL_TYPES = tuple(kind.value for kind in TaskType)
 BALLAST = 600_000  # rows, for 640 MB of the log
-CONNECTIONS = 10  # of the worker's pool: its batches and ends share them, whatever the number of jobs
+CONNECTIONS = 10  # in the worker's pool: shared by batches and results, whatever the number of jobs
 
 configure_logging("console", "warning")
 settle()  # as every role does
@@ -35,7 +35,7 @@ settle()  # as every role does
 
 @contextmanager
 def cluster() -> Iterator[EmbeddedPostgres]:
-    """A cluster as `planetwire up` starts it, every flush included; gone afterwards."""
+    """A cluster as `planetwire up` starts it, with every flush; removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="pw-bench-"))
     folder.chmod(0o755)
     made = EmbeddedPostgres(folder)
@@ -61,8 +61,8 @@ async def database(made: EmbeddedPostgres, name: str, settings: Mapping[str, str
 
 
 async def run_in(made: EmbeddedPostgres) -> None:
-    """A server that runs for a while has files for its log to use again; a new one makes each, 16 MB of zeros and a
-    flush, while it is asked to write. Whoever is measured first would pay for all.
+    """A server that has run for a while recycles its WAL files; a new one creates each during writes (16 MB of zeros
+    and a flush), all paid for by the first measurement.
     """
     admin = await connect(dsn_of(made.socket_dir, "postgres", "postgres"), application="bench")
     fill = f"create table ballast as select repeat('x', 1000) from generate_series(1, {scaled(BALLAST)})"
@@ -90,7 +90,7 @@ async def pool_on(dsn: str) -> AsyncIterator[Pool]:
 
 
 async def queue_collects(pool: Pool, rows: int, sources: int, prefix: str = "s") -> None:
-    """`rows` waiting collections in turn over `sources` sources, and statistics as autovacuum would leave them."""
+    """`rows` waiting collect jobs, round-robin over `sources` sources, and statistics as after autovacuum."""
     async with pool.acquire() as connection:
         await connection.execute(
             "insert into collection_tasks (task_type, source)"
@@ -116,7 +116,7 @@ async def queue_refreshes(pool: Pool, rows: int) -> None:
 
 
 def concurrency_max() -> int:
-    """As many jobs at once as the settings allow."""
+    """The maximum number of concurrent jobs that the settings allow."""
     bounds = (getattr(bound, "le", None) for bound in JobSettings.model_fields["concurrency"].metadata)
     return next(int(bound) for bound in bounds if bound is not None)
 
@@ -143,7 +143,7 @@ async def worker_on(dsn: str, handler: Handler, concurrency: int) -> AsyncIterat
 
 
 async def drain(dsn: str, jobs: int, concurrency: int | None = None) -> float:
-    """Seconds a worker takes for `jobs` waiting jobs that do nothing, the writing of their ends included."""
+    """Seconds a worker takes for `jobs` waiting no-op jobs, including the writes of their results."""
     left = jobs
 
     async def handler(lease: Lease) -> None:
@@ -163,5 +163,5 @@ async def drain(dsn: str, jobs: int, concurrency: int | None = None) -> float:
 
 
 def scaled(number: int) -> int:
-    """A tenth with PLANETWIRE_BENCH_SMALL set: to try a script, not to measure."""
+    """A tenth if PLANETWIRE_BENCH_SMALL is set: to try a script, not to measure."""
     return number // 10 if os.environ.get("PLANETWIRE_BENCH_SMALL") else number

@@ -1,6 +1,6 @@
-"""PgQueuer (MIT), driven as its documentation says: `python _peer_pgqueuer.py WHAT DSN NUMBERS`. Prints JSON.
+"""PgQueuer (MIT), used as documented: `python _peer_pgqueuer.py WHAT DSN NUMBERS`. Prints JSON.
 
-Its way to run the jobs of one key in turn is an entrypoint a key with `concurrency_limit=1`.
+It serialises the jobs of one key by an entrypoint per key with `concurrency_limit=1`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pgqueuer.models import Job
 from pgqueuer.ports.repository import EntrypointExecutionParameter
 from pgqueuer.types import QueueExecutionMode
 
-WARM = 2  # calls before those that count
+WARM = 2  # calls before the measured ones
 CALLS_MAX_S = 30.0
 FILL = """insert into pgqueuer (priority, status, entrypoint, payload)
 select 0, 'queued', $3::text || (n % $2::int), convert_to('{"n":' || n || '}', 'utf8')
@@ -28,7 +28,7 @@ from generate_series(0, $1::int - 1) n"""
 
 
 async def fill(dsn: str, rows: int, keys: int, hot: int = 0) -> None:
-    """The queue anew: `hot` jobs of one key, then `rows` in turn over `keys` keys."""
+    """Refill the queue: `hot` jobs of one key, then `rows` round-robin over `keys` keys."""
     connection = await asyncpg.connect(dsn)
     queries = Queries(AsyncpgDriver(connection))
     if not await queries.has_table("pgqueuer"):
@@ -77,7 +77,7 @@ async def drain(dsn: str, keys: int, batch: int, pool: int, keyed: int = 0) -> f
 
 
 async def empty(manager: QueueManager, keys: int, batch: int, limit: int) -> float:
-    """Run the manager over the keys until nothing is left; its seconds."""
+    """Run the manager over the keys until the queue is empty; returns the seconds."""
 
     async def handler(job: Job) -> None:
         json.loads(job.payload or b"null")
@@ -90,7 +90,7 @@ async def empty(manager: QueueManager, keys: int, batch: int, limit: int) -> flo
 
 
 async def left(dsn: str) -> int:
-    """Jobs that are not done."""
+    """The number of unfinished jobs."""
     connection = await asyncpg.connect(dsn)
     try:
         return int(await connection.fetchval("select count(*) from pgqueuer"))

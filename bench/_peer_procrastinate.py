@@ -1,6 +1,6 @@
-"""procrastinate (MIT), driven as its documentation says: `python _peer_procrastinate.py WHAT DSN NUMBERS`. JSON.
+"""procrastinate (MIT), used as documented: `python _peer_procrastinate.py WHAT DSN NUMBERS`. Prints JSON.
 
-Its way to run the jobs of one key in turn is a job's `lock`.
+It serialises the jobs of one key by a job's `lock`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import uvloop
 from procrastinate import App, PsycopgConnector
 from procrastinate.jobs import Status
 
-WARM = 2  # calls before those that count
+WARM = 2  # calls before the measured ones
 CALLS_MAX_S = 30.0
 FILL = """insert into procrastinate_jobs (queue_name, task_name, priority, lock, args)
 select 'default', 'nothing', 0, %s::text || (n %% %s), jsonb_build_object('n', n) from generate_series(0, %s - 1) n"""
@@ -33,7 +33,7 @@ def make_app(dsn: str, connections: int = 10) -> App:
 
 
 async def fill(dsn: str, rows: int, keys: int, hot: int = 0) -> None:
-    """The queue anew: `hot` jobs of one lock, then `rows` in turn over `keys` locks; none with `keys` 0."""
+    """Refill the queue: `hot` jobs of one lock, then `rows` round-robin over `keys` locks; none with `keys` 0."""
     app = make_app(dsn, 1)
     async with app.open_async():
         if not await app.check_connection_async():
@@ -48,7 +48,7 @@ async def fill(dsn: str, rows: int, keys: int, hot: int = 0) -> None:
 
 
 async def claim(dsn: str, calls: int, hot: int = 0) -> list[float]:
-    """Seconds of each fetch of one job; ends are outside the clock. With `hot`, the first takes the busy key's job."""
+    """Seconds of each fetch of one job; finishing is not timed. With `hot`, the first takes the busy key's job."""
     took: list[float] = []
     app = make_app(dsn, 1)
     async with app.open_async():

@@ -1,4 +1,4 @@
-"""The neighbours, each in a process and an environment of its own (`make bench-peers`)."""
+"""The neighbours, each in its own process and environment (`make bench-peers`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIMEOUT_S = 150
 
 
 def ask(peer: str, what: str, dsn: str, **numbers: int) -> Any:
-    """What `_peer_<peer>.py`, or `peers/<peer>.mjs`, answers: JSON on its last line."""
+    """The JSON on the last line of `_peer_<peer>.py` or `peers/<peer>.mjs`."""
     if not PYTHON.exists() or not (HERE / "peers" / "node_modules").exists():
         sys.exit("the peers are not installed: make bench-peers")
     program = ("node", HERE / "peers" / f"{peer}.mjs") if peer == IN_NODE else (PYTHON, HERE / f"_peer_{peer}.py")

@@ -1,4 +1,4 @@
-"""A running installation for the benchmarks, and how they print: one figure a script, as a ratio."""
+"""A running installation for the benchmarks, and their output: one figure per script, as a ratio."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SMALL = bool(os.environ.get("PLANETWIRE_BENCH_SMALL"))  # a tenth, to try a scri
 
 @contextmanager
 def running(*command: str, **environment: str) -> Iterator[Installation]:
-    """An installation on a data dir of its own, gone afterwards."""
+    """An installation on its own data dir, removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="pw-bench-"))
     folder.chmod(0o755)
     made = Installation(folder / "data", command or ("up",), environment)
@@ -34,7 +34,7 @@ def running(*command: str, **environment: str) -> Iterator[Installation]:
 
 
 def browser_program() -> str | None:
-    """Where Chromium is."""
+    """The path of Chromium."""
     names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     return next(filter(None, (shutil.which(name, path=PATH) for name in names)), None)
 
@@ -47,7 +47,7 @@ def milliseconds(samples_s: Sequence[float]) -> str:
 
 
 def line(name: str, figure: float, bound: float, detail: str, *, at_most: bool = True) -> bool:
-    """Prints one figure against its goal; whether it was met. For scripts with several: exit once, at the end."""
+    """Prints one figure and its goal; returns whether it was met. For scripts with several: exit once, at the end."""
     met = figure <= bound if at_most else figure >= bound
     goal = f"goal {'≤' if at_most else '≥'} {bound:g}"
     print(f"{name}: {figure:.2f} ({goal}) {'met' if met else 'MISSED'} – {detail}", flush=True)
@@ -55,5 +55,5 @@ def line(name: str, figure: float, bound: float, detail: str, *, at_most: bool =
 
 
 def verdict(name: str, figure: float, bound: float, detail: str, *, at_most: bool = True) -> None:
-    """The one line of a benchmark. Ends with status 1 when the bound is missed."""
+    """The one line of a benchmark. Exits with status 1 if the goal is missed."""
     sys.exit(0 if line(name, figure, bound, detail, at_most=at_most) else 1)

@@ -1,10 +1,10 @@
-"""Appending readings to SQLite, every commit flushed: events a second, as a share of a bare writer's in the same run.
+"""Appending readings to SQLite, every commit flushed: events per second, relative to a bare writer in the same run.
 
-The bare writer: one thread that commits what waits together into the same two tables, that of the events with its two
-indexes and that of the readings, its rows ready-made; producers wait for their own revision. Ours does the same, makes
-the event's bytes, and in the same transaction keeps what was accepted already.
+The bare writer: one thread with group commit into the same two tables, events with their two indexes and readings,
+with prepared rows; producers wait for their own revision. Ours does the same, encodes the event, and in the same
+transaction stores the keys of accepted patches.
 
-Then a POST to the HTTP route → the SSE frame at 200 events a second, beside the bare commit.
+Then a POST to the HTTP route → the SSE frame at 200 events per second, compared with the bare commit.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ Waiting = tuple[tuple[str, str, bytes, str], "asyncio.Future[int]"]
 
 
 class Bare:
-    """The limit: nothing but the two tables."""
+    """The limit: writes the two tables only."""
 
     def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -102,7 +102,7 @@ class Bare:
             self._connection.execute("begin immediate")
             revisions = [self._insert(row) for row, _ in group]
             self._connection.execute("commit")
-            self._loop.call_soon_threadsafe(self._tell, group, revisions)
+            self._loop.call_soon_threadsafe(self._resolve, group, revisions)
 
     def _insert(self, row: tuple[str, str, bytes, str]) -> int:
         revision = self._connection.execute(INSERT, row).lastrowid or 0
@@ -110,19 +110,19 @@ class Bare:
         return revision
 
     @staticmethod
-    def _tell(group: list[Waiting], revisions: list[int]) -> None:
+    def _resolve(group: list[Waiting], revisions: list[int]) -> None:
         for (_, done), revision in zip(group, revisions, strict=True):
             done.set_result(revision)
 
     async def aclose(self) -> None:
-        """Commit what waits."""
+        """Commit the waiting rows, then stop."""
         self._queue.put(None)
         await asyncio.to_thread(self._thread.join)
         self._connection.close()
 
 
 async def rate(append: Callable[[int], Awaitable[object]], producers: int) -> tuple[float, list[float]]:
-    """Events a second, and seconds to each acknowledgement; every producer waits for its own."""
+    """Events per second, and seconds to each acknowledgement; every producer waits for its own."""
     waits: list[float] = []
 
     async def produce(first: int) -> None:
@@ -169,7 +169,7 @@ async def bare_alone(path: Path, producers: int, made: list[ObservationPatch]) -
 
 
 def measured(producers: int, round_number: int) -> tuple[Run, Run]:
-    """Ours and the bare writer's, one right after the other; which is first changes, for the machine's load drifts."""
+    """Ours and the bare writer, back to back; the order alternates, since the machine's load drifts."""
     made = patches(SystemClock().now())
     with tempfile.TemporaryDirectory(prefix="pw-append-") as folder:
         files = Path(folder) / "observations.db", Path(folder) / "bare.db"

@@ -1,7 +1,7 @@
-"""POST of a reading → SSE frame at a client of another web process, over that at a client of the one that took it.
+"""POST of a reading → SSE frame at a client of another web process, relative to a client of the receiving process.
 
-Both clients wait for the same readings. Once for each way to have several processes: a file and Redis, a database that
-is its own bus. Beside it the readings a second that four senders get through at each of two processes.
+Both clients wait for the same readings. Once per way to run several processes: a file with Redis, and a database that
+is its own bus. Also the readings per second of four senders at each of two processes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SENDERS, EACH = 4, 100
 
 
 async def latency(web: WebProcesses, processes: list[WebProcess]) -> tuple[list[float], list[float]]:
-    """Seconds from a POST to the first process to the frame there and at the second."""
+    """Seconds from a POST at the first process to the frame there and at the second."""
     clients = [await SseClient.connect(process.port, "/api/events?cities=seoul") for process in processes]
     for client in clients:
         await client.until("connected")
@@ -35,7 +35,7 @@ async def latency(web: WebProcesses, processes: list[WebProcess]) -> tuple[list[
     headers = {"Authorization": f"Bearer {(web.data_dir / 'ingest.token').read_text().strip()}"}
     async with httpx.AsyncClient(base_url=processes[0].url, headers=headers, trust_env=False) as http:
 
-        async def hear(client: SseClient, out: list[float], began: float) -> None:
+        async def receive(client: SseClient, out: list[float], began: float) -> None:
             await client.until(PATCH)
             out.append(time.perf_counter() - began)
 
@@ -43,7 +43,7 @@ async def latency(web: WebProcesses, processes: list[WebProcess]) -> tuple[list[
             body = {"city": "seoul", "changes": {"temp": number % 40, "source": f"s{number}"}}
             began = time.perf_counter()
             posting = asyncio.ensure_future(http.post("/api/internal/collector-patch", json=body))
-            await asyncio.gather(*(hear(client, out, began) for client, out in zip(clients, times, strict=True)))
+            await asyncio.gather(*(receive(client, out, began) for client, out in zip(clients, times, strict=True)))
             (await posting).raise_for_status()
     for client in clients:
         await client.close()
@@ -51,7 +51,7 @@ async def latency(web: WebProcesses, processes: list[WebProcess]) -> tuple[list[
 
 
 async def appends(web: WebProcesses, processes: list[WebProcess], first: int) -> float:
-    """Readings a second, each a request."""
+    """Readings per second, one per request."""
     token = (web.data_dir / "ingest.token").read_text().strip()
 
     async def send(number: int) -> None:
@@ -68,7 +68,7 @@ async def appends(web: WebProcesses, processes: list[WebProcess], first: int) ->
 
 
 async def measure(name: str, **settings: str) -> bool:
-    """One line for one way."""
+    """One line per way."""
     with tempfile.TemporaryDirectory() as folder:
         async with web_processes(Path(folder)) as web:
             both = await web.serve({}, {}, **settings)

@@ -1,9 +1,9 @@
-"""What a small host carries: the whole demo within a control group of 2 cores and 8 GB, with a crowd outside of it.
+"""The capacity of a small host: the whole demo in a control group of 2 cores and 8 GB, with its clients outside.
 
-Thirty cities push a reading with runway points each minute into a log that holds six hours already; 500 readers of nine
-cities each, 50 map clients that reload every snapshot that changed, the largest each minute, and one browser on the
-page. What is counted is everything that `planetwire demo` starts: our processes, PostgreSQL, and the simulated
-providers (named apart, too).
+Thirty cities push a reading with runway points each minute into a log that already holds six hours; 500 readers of nine
+cities each, 50 map clients that reload every changed snapshot, the largest each minute, and one browser on the page.
+Everything that `planetwire demo` starts is counted: our processes, PostgreSQL, and the simulated providers (also shown
+separately).
 
     capacity.py                    2 cores, 8 GB, ten minutes
     capacity.py --only terminal    the weather half alone on 1 core and 1 GB, without map clients
@@ -48,15 +48,15 @@ READERS, MAP_CLIENTS = 500, 50
 PREFILLED_MIN = 6 * 60
 SATELLITES = 12_000
 READY_S, SETTLE_S, BROWSER_S = 180.0, 15.0, 120.0
-LOOK_S = 1.0  # how often memory is read
-BROWSER_WEIGHT = 0.1  # it stands for somebody else's machine: what is measured goes first
+SAMPLE_S = 1.0  # how often memory is read
+BROWSER_WEIGHT = 0.1  # it stands for another machine, so the measured group has priority
 AGE_MS, LOG_MB, WHOLE = 500.0, 60.0, "whole"
 Account = Group | Tree
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A machine, and what of it may be used."""
+    """A machine, and the part of it that may be used."""
 
     cores: float
     memory_bytes: int
@@ -72,7 +72,7 @@ NOTHING = Memory(0, 0, 0)
 
 @dataclass
 class Figures:
-    """What was found."""
+    """The results."""
 
     seconds: float = 0.0
     cpu_s: float = 0.0
@@ -85,9 +85,9 @@ class Figures:
 
 
 async def prefill(path: Path) -> int:
-    """Six hours of thirty cities a minute, as they would have come in; how many events."""
+    """Six hours of readings of thirty cities each minute, as if received; returns the number of events."""
     end = SystemClock().now()
-    clock = ManualClock(end - timedelta(minutes=PREFILLED_MIN - 2))  # none of them is past retention when it begins
+    clock = ManualClock(end - timedelta(minutes=PREFILLED_MIN - 2))  # none is past retention at the start
     store = SqliteObservationStore(path, clock)
     await store.start()
     for minute in range(PREFILLED_MIN - 2):
@@ -101,10 +101,10 @@ async def prefill(path: Path) -> int:
 
 @contextlib.contextmanager
 def installed(made: Group | None, only: str, folder: Path) -> Iterator[tuple[Installation, Account]]:
-    """The demo, within the group if there is one."""
+    """The demo, in the group if there is one."""
     environment = {
         "PLANETWIRE_OBSERVATIONS_URL": f"sqlite:///{folder / 'observations.db'}",
-        "PLANETWIRE_STREAM__MAX_PER_ADDRESS": str(2 * (READERS + MAP_CLIENTS)),  # here all have one address
+        "PLANETWIRE_STREAM__MAX_PER_ADDRESS": str(2 * (READERS + MAP_CLIENTS)),  # all share one address here
     }
     command = ("demo",) if only == WHOLE else ("demo", "--only", only)
     running = Installation(folder / "data", command, environment)
@@ -117,7 +117,7 @@ def installed(made: Group | None, only: str, folder: Path) -> Iterator[tuple[Ins
 
 
 async def ready(running: Installation, only: str) -> None:
-    """Until the first data of every feed are there. Raises TimeoutError."""
+    """Wait for the first data of every feed. Raises TimeoutError."""
     async with asyncio.timeout(READY_S), httpx.AsyncClient(base_url=running.url, trust_env=False, timeout=30) as client:
         while True:
             with contextlib.suppress(httpx.HTTPError, ValueError, KeyError):
@@ -131,7 +131,7 @@ async def ready(running: Installation, only: str) -> None:
 
 @contextlib.asynccontextmanager
 async def browsing(url: str, aside: Group | None, folder: Path) -> AsyncIterator[None]:
-    """A browser on the page. Where there is none, a line."""
+    """A browser on the page; without Chromium, a printed line."""
     program = browser_program()
     if program is None:
         print("  without a browser: no chromium on this machine", flush=True)
@@ -148,32 +148,32 @@ async def browsing(url: str, aside: Group | None, folder: Path) -> AsyncIterator
         try:
             yield
         finally:
-            with contextlib.suppress(Exception):  # it may be gone by then, which is nobody's figure
+            with contextlib.suppress(Exception):  # it may have ended, which affects no figure
                 await asyncio.wait_for(browser.close(), 10)
 
 
 def _script(enter: Sequence[str], program: str) -> str:
-    """A program that enters the group and becomes the browser."""
+    """A script that enters the group and execs the browser."""
     if not enter:
         return f'#!/bin/sh\nexec {program} "$@"\n'
     return "#!/bin/sh\n" + enter[2].replace('exec "$@"', f'exec {program} "$@"') + "\n"
 
 
 def process_cpu_s(pid: int) -> float:
-    """Of one process so far."""
+    """CPU time of one process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def measure(running: Installation, account: Account, crowd: Crowd, seconds: float) -> Figures:
-    """CPU over the time, the highest memory and the largest log that were seen."""
+    """CPU over the period, the highest memory and the largest log seen."""
     feeds = running.children()["feeds"]
     began, before, feeds_before = time.monotonic(), account.cpu_s(), process_cpu_s(feeds)
     roles_before = {pid: process_cpu_s(pid) for pid in running.roles()}
     crowd.measure(True)
     found = Figures(peak=account.memory())
     while (left := began + seconds - time.monotonic()) > 0:
-        await asyncio.sleep(min(LOOK_S, left))
+        await asyncio.sleep(min(SAMPLE_S, left))
         now = account.memory()
         if now.held > found.peak.held:
             found.peak = now
@@ -189,7 +189,7 @@ async def measure(running: Installation, account: Account, crowd: Crowd, seconds
 
 
 def log_size(path: Path) -> tuple[float, int]:
-    """Megabytes of the file with what was not merged into it yet, and events in it."""
+    """Megabytes of the file with its write-ahead log, and events in it."""
     size = sum(each.stat().st_size for each in (path, path.with_name(f"{path.name}-wal")) if each.exists())
     with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:
         return size / MB, int(connection.execute("select count(*) from observation_patch_events").fetchone()[0])
@@ -198,7 +198,7 @@ def log_size(path: Path) -> tuple[float, int]:
 async def crowded(
     running: Installation, account: Account, only: str, seconds: float, browser: AbstractAsyncContextManager[None]
 ) -> tuple[Figures, Crowd]:
-    """The crowd comes, everything is measured, it goes."""
+    """Connect the crowd, measure, disconnect it."""
     crowd = Crowd(running.url, running.token("ingest"))
     await ready(running, only)
     print(f"  ready after {account.cpu_s():.1f} CPU-s, the first loads included", flush=True)
@@ -216,7 +216,7 @@ async def crowded(
 
 
 def judge(only: str, found: Figures, crowd: Crowd) -> bool:
-    """A line a figure; whether all goals were met."""
+    """One line per figure; returns whether all goals were met."""
     host, met = HOSTS[only], []
     cores, done = found.cpu_s / found.seconds, crowd.done
     print(f"  {'; '.join(found.by_role[role] for role in sorted(found.by_role))}; {found.notes}")
@@ -243,7 +243,7 @@ def judge(only: str, found: Figures, crowd: Crowd) -> bool:
 
 
 def run(only: str, seconds: float) -> bool:
-    """One mode, from an empty folder to none."""
+    """Run one mode in a temporary folder."""
     host, folder = HOSTS[only], Path(tempfile.mkdtemp(prefix="pw-capacity-"))
     folder.chmod(0o755)
     name = f"planetwire-{os.getpid()}-{only}"
@@ -273,7 +273,7 @@ def main() -> None:
     )
     parser.add_argument("--minutes", type=float, default=1.0 if SMALL else 10.0, help="how long is measured (≤ 60)")
     chosen = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything is cleared away
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything is cleaned up
     sys.exit(0 if run(chosen.only, min(chosen.minutes, 60) * 60) else 1)
 
 

@@ -1,11 +1,11 @@
 """A collect job of 12,000 satellites, HTTP to last commit, as a multiple of a bare COPY-merge of the same rows.
 
-The job writes three rows a satellite: the fact, its orbit and what search finds. So its limit is a bare COPY-merge into
-copies of the same three tables, indexes and generated columns included, without triggers, in one transaction. The same
-job over the facts alone is printed too: that was the figure before anything was derived.
+The job writes three rows per satellite: the fact, its orbit and its searchable object. So its limit is a bare
+COPY-merge into copies of the same three tables, with indexes and generated columns, without triggers, in one
+transaction. The ratio to the facts alone is printed too: the figure from before rows were derived.
 
 Timed by the ledger: from `started_at` (before the request) to `finished_at` (after the last batch). The job and the
-limits take turns, so that a machine that is busy for a while is busy for both.
+limits alternate, so that other load on the machine affects both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ where attrelid = $1::text::regclass and attnum > 0 and not attisdropped and attg
 
 @dataclass
 class Table:
-    """A copy of a table of ours, to be filled over and over, and the rows to fill it with."""
+    """A copy of one of our tables, to be filled repeatedly, and its rows."""
 
     name: str
     columns: Sequence[str]
@@ -54,7 +54,7 @@ class Table:
 
 
 async def tables(connection: asyncpg.Connection) -> list[Table]:
-    """Filled as the product just did; no triggers come with a copy."""
+    """Copies with the rows that the product just wrote; triggers are not copied."""
     out = []
     for name in KEYS:
         columns = await connection.fetchval(GIVEN, name)
@@ -90,7 +90,7 @@ def main() -> None:
     facts_only: list[float] = []
     with asyncio.Runner() as loop, running("demo", "--only", "earth") as made, made.client() as client:
         client.patch("/api/v1/sources/celestrak_gp", json={"enabled": False}).raise_for_status()
-        _, rows = collect(made, client)  # the first is for the caches, and gives the rows
+        _, rows = collect(made, client)  # the first warms the caches, and gives the number of rows
         connection = loop.run(asyncpg.connect(made.dsn))
         copies = loop.run(tables(connection))
         assert [len(table.rows) for table in copies] == [rows] * len(KEYS), copies

@@ -1,6 +1,6 @@
 """SQL commit → WebSocket frame: the first change of a quiet layer, and every change at 10, 100 and 1,000 commits/s.
 
-One frame may cover many changes; it says how many, so each commit finds the frame that covers it. Beside it, in the
+One frame may cover many changes; it says how many, so each commit can be matched to its frame. For comparison, in the
 same run and database: a commit with a bare NOTIFY → a LISTEN connection.
 """
 
@@ -29,7 +29,7 @@ WITHIN_S = 20.0
 FIRST_GOAL_MS, ALL_GOAL_MS, UNMERGED_GOAL_MS = 30.0, 500.0, 15.0
 INSERT = "insert into collected_data (source, external_key, kind) values ('usgs_quakes', $1, 'earthquake')"
 
-# Nobody makes derived rows of these facts: their changes would be counted for commits that were not yet covered.
+# These facts get no derived rows: their changes would be counted for commits that were not yet covered.
 DERIVES = {"planetwire.derives": "on"}
 
 
@@ -76,7 +76,7 @@ async def first(reader: Reader, pool: asyncpg.Pool) -> list[float]:
 
 
 async def every(reader: Reader, pool: asyncpg.Pool, rate: int) -> tuple[list[float], float]:
-    """Seconds of every change at so many commits a second, and the rate that was reached."""
+    """Seconds of every change at this rate of commits per second, and the rate reached."""
     await asyncio.sleep(QUIET_S)
     reader.forget()
     commits: list[float] = []
@@ -97,7 +97,7 @@ async def every(reader: Reader, pool: asyncpg.Pool, rate: int) -> tuple[list[flo
 
 
 def delays(commits: Sequence[float], frames: Sequence[tuple[float, int]]) -> list[float]:
-    """The n-th commit is covered by the frame with which n changes are reached."""
+    """The n-th commit is covered by the frame at which the total reaches n changes."""
     ends = list(accumulate(count for _, count in frames))
     out, frame = [], 0
     for number, committed in enumerate(commits, 1):
@@ -153,11 +153,11 @@ def main() -> None:
     with running("up", "--only", "earth", **NO_FEEDS) as made:
         ours, rates = uvloop.run(measure(made.url, made.dsn, RATES))
         limit = uvloop.run(bare(made.dsn))
-    told = f"{milliseconds(ours)}; bare NOTIFY {milliseconds(limit)}"
-    met.append(line("first change of a quiet layer, p50 ms", statistics.median(ours) * 1000, FIRST_GOAL_MS, told))
+    detail = f"{milliseconds(ours)}; bare NOTIFY {milliseconds(limit)}"
+    met.append(line("first change of a quiet layer, p50 ms", statistics.median(ours) * 1000, FIRST_GOAL_MS, detail))
     for rate, (samples, reached) in zip(RATES, rates, strict=True):
-        told = f"{milliseconds(samples)}; {reached:,.0f} commits/s reached"
-        met.append(line(f"every change at {rate} commits/s, p99 ms", p99_ms(samples), ALL_GOAL_MS, told))
+        detail = f"{milliseconds(samples)}; {reached:,.0f} commits/s reached"
+        met.append(line(f"every change at {rate} commits/s, p99 ms", p99_ms(samples), ALL_GOAL_MS, detail))
     with running("up", "--only", "earth", PLANETWIRE_RELAY__MERGE_WINDOW_MS="0", **NO_FEEDS) as made:
         ours, rates = uvloop.run(measure(made.url, made.dsn, RATES))
     met.append(line("without a window, p50 ms", statistics.median(ours) * 1000, UNMERGED_GOAL_MS, milliseconds(ours)))

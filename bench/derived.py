@@ -1,6 +1,6 @@
-"""What derived rows add to the upsert of a first body of 13,412 satellites, and of one with new elements for each.
+"""The cost of derived rows in the upsert of a first body of 13,412 satellites, and of one with new elements for each.
 
-In one process, alternating with and without, by median; a job's request and parsing are not part of it.
+In one process, alternating with and without, by median; without the job's request and parsing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""One event to many readers: CPU for each delivery, rate, age, memory, and readers that stop reading.
+"""One event to many readers: CPU per delivery, rate, age, memory, and readers that stop reading.
 
-The neighbours take their turns in the same run, on the same cores, with the same number of bytes: nchan (C, messages in
+The neighbours alternate in the same run, on the same cores, with the same number of bytes: nchan (C, messages in
 memory), FastAPI with sse-starlette (no log at all), and a C program that only sends. Ours commits every event to
-SQLite with a flush to disk before anyone gets it. 50 topics, so many events in flight that a server is never
-idle. The neighbours have a publisher for each topic; ours publishes from within, and by HTTP in a figure of its own.
+SQLite with a flush to disk before it is sent. 50 topics, with enough events in flight that a server is never idle.
+The neighbours have a publisher per topic; ours publishes in process, and by HTTP in a separate figure.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STALL_RUN_S = 3.0 if SMALL else 10.0
 
 
 class Figures:
-    """CPU seconds a million deliveries, deliveries a second and kilobytes a connection; medians of the rounds."""
+    """CPU seconds per million deliveries, deliveries per second, kilobytes per connection; medians of the rounds."""
 
     def __init__(self) -> None:
         self.cpu_s: dict[str, list[float]] = defaultdict(list)
@@ -39,7 +39,7 @@ class Figures:
         self.memory_kb: dict[str, list[float]] = defaultdict(list)
 
     def show(self, readers: int) -> None:
-        """One line a server."""
+        """One line per server."""
         for name, costs in self.cpu_s.items():
             print(
                 f"  {readers} readers, {name}: {statistics.median(costs):.2f} CPU-s a million"
@@ -48,7 +48,7 @@ class Figures:
             )
 
     def share(self, of: str) -> tuple[float, str] | None:
-        """Our cost as a share of another's, the median of the rounds' ratios; None when the other was absent."""
+        """Our cost relative to another's, the median of the rounds' ratios; None if the other was absent."""
         if of not in self.cpu_s:
             return None
         ratios = [mine / theirs for mine, theirs in zip(self.cpu_s[OURS], self.cpu_s[of], strict=True)]
@@ -56,7 +56,7 @@ class Figures:
 
 
 def saturate(folder: Path, peer: Peer, readers: int, figures: Figures) -> None:
-    """As many events as the server takes, and what they cost it."""
+    """Publish as fast as the server accepts, and record its cost."""
     with peer() as server:
         generator = Generator(folder, server, topics())
         try:
@@ -80,7 +80,7 @@ def _check(name: str, found: dict[str, float]) -> None:
 
 
 def in_turns(folder: Path, peers: dict[str, Peer], readers: int) -> Figures:
-    """Every peer once a round; whoever is absent is named and left out."""
+    """Every peer once per round; absent ones are reported and skipped."""
     figures = Figures()
     for _ in range(ROUNDS):
         for name, peer in list(peers.items()):
@@ -94,7 +94,7 @@ def in_turns(folder: Path, peers: dict[str, Peer], readers: int) -> Figures:
 
 
 def ages(folder: Path, readers: int, deliveries: float) -> dict[str, float]:
-    """How old events are when they are read, at a steady rate."""
+    """The ages of events on arrival, at a steady rate."""
     with ours() as server:
         generator = Generator(folder, server, topics())
         try:
@@ -108,7 +108,7 @@ def ages(folder: Path, readers: int, deliveries: float) -> dict[str, float]:
 
 
 def stalled(folder: Path) -> tuple[dict[str, float], float, float]:
-    """Fifteen readers of one topic, ten of which stop reading: age for the others, how many were cut, memory grown."""
+    """Fifteen readers of one topic, ten of which stop reading: age for the others, number cut, memory growth."""
     with ours(stall_s=STALL_S) as server:
         generator = Generator(folder, server, topics()[:1])
         try:
@@ -127,7 +127,7 @@ def stalled(folder: Path) -> tuple[dict[str, float], float, float]:
 
 
 def many(folder: Path, readers: int) -> dict[str, float]:
-    """Ten thousand connections, and ten events a second for each of them."""
+    """Ten thousand connections, each with ten events per second."""
     with ours() as server:
         generator = Generator(folder, server, topics())
         try:
@@ -143,7 +143,7 @@ def many(folder: Path, readers: int) -> dict[str, float]:
 
 
 def against(name: str, figures: Figures, of: str, bound: float) -> bool:
-    """A line, if there is something to compare with."""
+    """Prints a comparison, if the other was present."""
     share = figures.share(of)
     if share is None:
         print(f"{name}: not measured, {of} is absent")
@@ -152,7 +152,7 @@ def against(name: str, figures: Figures, of: str, bound: float) -> bool:
 
 
 def costs(folder: Path) -> list[bool]:
-    """CPU for each delivery, in turns with the neighbours; memory; the rate with a POST for each event."""
+    """CPU per delivery, alternating with the neighbours; memory; the rate with a POST per event."""
     peers: dict[str, Peer] = {OURS: ours, NCHAN: nchan, FASTAPI: fastapi, FLOOR: lambda: bare(folder)}
     few = in_turns(folder, peers, 1_000)
     met = [

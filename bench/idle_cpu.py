@@ -1,6 +1,6 @@
-"""What an installation costs while nothing happens: CPU time of the web process, relay included, over ten seconds.
+"""The cost of an idle installation: CPU time of the web process, with the relay, over ten seconds.
 
-Beside it the worker and PostgreSQL, background processes included. CPU time, not wall time: a busy machine adds little.
+Also of the worker and PostgreSQL, with background processes. CPU time, not wall time: a busy machine adds little.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 def cpu_s(pid: int) -> float:
-    """User and system time so far, children that were waited for left out."""
+    """User and system time so far, without children."""
     fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return (int(fields[11]) + int(fields[12])) * TICK_S
 
@@ -38,8 +38,8 @@ def main() -> None:
         time.sleep(OVER_S)
         took = time.perf_counter() - began
         used = {role: (sum(map(cpu_s, group)) - before[role]) / took * 100 for role, group in pids.items()}
-    told = ", ".join(f"{role} {share:.2f} %" for role, share in used.items())
-    sys.exit(0 if line("idle web process, % of a core", used["web"], GOAL, told) else 1)
+    detail = ", ".join(f"{role} {share:.2f} %" for role, share in used.items())
+    sys.exit(0 if line("idle web process, % of a core", used["web"], GOAL, detail) else 1)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""One claim with 1,000,000 rows waiting over 10,000 sources, in ms and against two neighbours in the same cluster.
+"""One claim with 1,000,000 rows waiting over 10,000 sources, in ms and compared with two neighbours in one cluster.
 
-Then the hot shape: one source is busy and holds 200,000 rows in front of all others.
+Then the hot case: one source is busy and has 200,000 rows in front of all others.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CALLS = 1_000
 PEER_CALLS = {"procrastinate": 100, "pgqueuer": 20}
 PEER_HOT_CALLS = 6
 GOAL_MS, GOAL_HOT_MS, GOAL_TIMES = 1.0, 5.0, 10.0
-SETTLED = 20  # claims in a row within the goal: what stood in front has been put aside
+SETTLED = 20  # consecutive claims within the goal: the rows in front are parked
 SETTLE_MAX_S = 15.0
 
 
@@ -41,7 +41,7 @@ async def timed_claim(queue: PostgresJobQueue, *, empty: bool = False) -> float:
 
 
 async def plain(dsn: str) -> list[float]:
-    """Claims with ever the same number of rows over many sources."""
+    """Claims with a constant number of rows over many sources."""
     async with pool_on(dsn) as pool:
         queue = PostgresJobQueue(pool, JobSettings())
         await queue_collects(pool, ROWS, SOURCES)
@@ -51,7 +51,7 @@ async def plain(dsn: str) -> list[float]:
 
 
 async def behind_busy(dsn: str) -> tuple[float, list[float]]:
-    """Seconds of claiming until the busy source's rows are out of the way; then the claims."""
+    """Seconds of claiming until the busy source's rows are parked; then the claims."""
     async with pool_on(dsn) as pool:
         queue = PostgresJobQueue(pool, JobSettings())
         await queue_collects(pool, HOT_ROWS, 1, prefix="hot")
@@ -62,7 +62,7 @@ async def behind_busy(dsn: str) -> tuple[float, list[float]]:
 
 
 async def settle(queue: PostgresJobQueue) -> float:
-    """The first claim makes the hot source busy; go on until claims are fast again."""
+    """The first claim makes the hot source busy; continue until claims are fast again."""
     assert [lease.job.source for lease in await queue.claim("bench", ALL_TYPES, 1)] == ["hot0"]
     spent, fast = 0.0, 0
     while fast < SETTLED and spent < SETTLE_MAX_S:

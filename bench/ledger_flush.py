@@ -1,6 +1,6 @@
-"""Draining with a slow disk: what is left of the speed when every flush of the log takes a millisecond more.
+"""Draining with a slow disk: the remaining speed when every flush of the WAL takes a millisecond longer.
 
-PostgreSQL adds it itself: `commit_delay` sleeps before each flush that a commit waits for.
+PostgreSQL adds the delay itself: `commit_delay` sleeps before each flush that a commit waits for.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SLOW = {"commit_delay": 1000, "commit_siblings": 0}
 
 
 async def rate(dsn: str) -> float:
-    """Jobs a second."""
+    """Jobs per second."""
     async with pool_on(dsn) as pool:
         await pool.execute("truncate collection_tasks")
         await queue_refreshes(pool, JOBS)
@@ -28,7 +28,7 @@ async def rate(dsn: str) -> float:
 
 
 async def commit_ms(dsn: str) -> float:
-    """Median of one bare commit."""
+    """The median of a bare commit."""
     connection = await asyncpg.connect(dsn)
     await connection.execute("create table bare (n int)")
     took = []
@@ -47,8 +47,8 @@ def main() -> None:
         assert commits[1] - commits[0] > 0.9, f"the delay is not there: {commits}"
         pairs = [(uvloop.run(rate(quick)), uvloop.run(rate(slow))) for _ in range(RUNS)]
     best_quick, best_slow = (max(side) for side in zip(*pairs, strict=True))
-    told = f"{best_slow:,.0f} of {best_quick:,.0f} jobs/s; bare commit {commits[1]:.2f} and {commits[0]:.2f} ms"
-    verdict("drain with +1 ms a flush, share of without", best_slow / best_quick, GOAL, told, at_most=False)
+    detail = f"{best_slow:,.0f} of {best_quick:,.0f} jobs/s; bare commit {commits[1]:.2f} and {commits[0]:.2f} ms"
+    verdict("drain with +1 ms a flush, share of without", best_slow / best_quick, GOAL, detail, at_most=False)
 
 
 if __name__ == "__main__":

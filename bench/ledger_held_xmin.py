@@ -1,4 +1,4 @@
-"""Claims while somebody's open transaction keeps dead rows: after 30,000 claimed and ended jobs under it."""
+"""Claims while an open transaction holds back vacuum: after 30,000 jobs claimed and ended under it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GOAL_P95_MS = 20.0
 
 
 async def some(queue: PostgresJobQueue, most: int) -> float:
-    """Seconds of a claim of up to `most`; the jobs end outside the clock."""
+    """Seconds of a claim of up to `most`; ending the jobs is not timed."""
     began = time.perf_counter()
     leases = await queue.claim("bench", ALL_TYPES, most)
     took = time.perf_counter() - began
@@ -34,7 +34,7 @@ async def age(queue: PostgresJobQueue) -> None:
 
 
 async def measure(dsn: str) -> tuple[int, list[float], list[float]]:
-    """How many ended under the open transaction before the clock ran again; claims before it and after."""
+    """Jobs ended under the open transaction before the second measurement; claims before it and after."""
     holder = await asyncpg.connect(dsn)
     async with pool_on(dsn) as pool:
         queue = PostgresJobQueue(pool, JobSettings())

@@ -1,6 +1,6 @@
-"""A plain INSERT by somebody else → the handler of an idle worker begins: the time that is not the commit itself.
+"""A plain INSERT by another program → the handler of an idle worker begins: the time beyond the commit itself.
 
-Fifty jobs a second; the inserts come from another process, and their clock is the machine's.
+Fifty jobs per second; the inserts come from another process, timed by the machine's clock.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from _running import line, milliseconds
 from planetwire.model import Lease
 
 PER_S, JOBS, WARM = 50, 400, 25
-SETTLE_S = 1.5  # the worker is idle and has asked writers to ring
+SETTLE_S = 1.5  # until the worker is idle and has asked writers to notify
 GOAL_P50_MS, GOAL_P99_MS = 2.5, 6.0
 INSERT = "insert into collection_tasks (task_type) values ('earth_refresh') returning id"
 
 
 def insert_all(dsn: str) -> dict[int, tuple[float, float]]:
-    """Before each insert, and when its commit was acknowledged, by job."""
+    """Times before each insert, and of the acknowledgement of its commit, by job."""
     return uvloop.run(_insert_all(dsn))
 
 
@@ -44,7 +44,7 @@ async def _insert_all(dsn: str) -> dict[int, tuple[float, float]]:
 
 
 async def measure(dsn: str) -> tuple[list[float], list[float]]:
-    """Seconds from acknowledgement to start (not below 0: a ring may be faster than the answer), and of commits."""
+    """Seconds from acknowledgement to start (at least 0: the NOTIFY may be faster than the answer), and of commits."""
     started: dict[int, float] = {}
 
     async def handler(lease: Lease) -> None:

@@ -1,7 +1,7 @@
-"""Draining jobs that do nothing in one process, against three neighbours and the raw limit in the same cluster.
+"""Draining no-op jobs in one process, compared with three neighbours and the raw limit in the same cluster.
 
-The raw limit: one statement a turn ends a hundred jobs and claims the next, on a bare table with one partial index;
-one task a job, its payload decoded. The server was run in before, so that nobody waits for new files of its log.
+The raw limit: one statement per round ends a hundred jobs and claims the next, on a bare table with one partial index;
+one task per job, its payload decoded. The server was run in before, so that no run waits for new WAL files.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 JOBS = {"ours": scaled(50_000), "graphile": scaled(50_000), "pgqueuer": scaled(20_000), "procrastinate": scaled(2_000)}
 KEYED_JOBS = {"ours": scaled(10_000), "pgqueuer": scaled(5_000), "procrastinate": scaled(1_000)}
 FEW, MANY = 100, 10_000  # sources
-# What was best for them: PgQueuer (batch, connections), procrastinate (jobs at once).
+# The best settings for each: PgQueuer (batch, connections), procrastinate (concurrent jobs).
 PGQUEUER = ((100, 1), (100, 4), (500, 4))
 PROCRASTINATE = (10, 30, 10)
-GRAPHILE = (24, 500)  # what its page on performance gives: jobs at once, jobs fetched ahead
-GRAPHILE_LONG = (24, 2_000)  # fewer commits; shown beside it
+GRAPHILE = (24, 500)  # from its page on performance: concurrent jobs, jobs fetched ahead
+GRAPHILE_LONG = (24, 2_000)  # fewer commits; also shown
 BATCH = 100
 TABLE = """create table bare (id bigint generated always as identity primary key, state text not null default 'queued',
     payload text not null) with (fillfactor = 70)"""
@@ -39,7 +39,7 @@ update bare set state = 'running' from next where bare.id = next.id returning ba
 
 
 async def raw(dsn: str, jobs: int) -> float:
-    """Jobs a second of the raw limit."""
+    """Jobs per second of the raw limit."""
     connection = await asyncpg.connect(dsn)
     for statement in ("drop table if exists bare", TABLE, INDEX):
         await connection.execute(statement)
@@ -61,7 +61,7 @@ async def raw(dsn: str, jobs: int) -> float:
 
 
 async def mine(dsn: str, sources: int) -> float:
-    """Jobs a second of the worker; without sources, jobs without a key."""
+    """Jobs per second of the worker; without sources, jobs without a key."""
     jobs = (KEYED_JOBS if sources else JOBS)["ours"]
     async with pool_on(dsn) as pool:
         await pool.execute("truncate collection_tasks")
@@ -70,9 +70,9 @@ async def mine(dsn: str, sources: int) -> float:
 
 
 def pgqueuer(dsn: str, sources: int, turn: int) -> float:
-    """Jobs a second; by source, with an entrypoint each that runs one at a time."""
+    """Jobs per second; with an entrypoint per source that runs one at a time."""
     jobs, (batch, pool) = (KEYED_JOBS if sources else JOBS)["pgqueuer"], PGQUEUER[turn]
-    jobs = jobs // 4 if sources == MANY else jobs  # each of its turns passes all keys: minutes otherwise
+    jobs = jobs // 4 if sources == MANY else jobs  # each of its rounds scans all keys: minutes otherwise
     ask("pgqueuer", "fill", dsn, rows=jobs, keys=sources or 1)
     took = ask("pgqueuer", "drain", dsn, keys=sources or 1, batch=batch, pool=pool, keyed=int(sources > 0))
     assert ask("pgqueuer", "left", dsn) == 0
@@ -80,14 +80,14 @@ def pgqueuer(dsn: str, sources: int, turn: int) -> float:
 
 
 def procrastinate(dsn: str, sources: int, turn: int) -> float:
-    """Jobs a second; by source, with a lock each."""
+    """Jobs per second; with a lock per source."""
     jobs = (KEYED_JOBS if sources else JOBS)["procrastinate"]
     ask("procrastinate", "fill", dsn, rows=jobs, keys=sources)
     return float(jobs / ask("procrastinate", "drain", dsn, concurrency=PROCRASTINATE[turn]))
 
 
 def graphile(dsn: str, settings: tuple[int, int]) -> float:
-    """Jobs a second."""
+    """Jobs per second."""
     jobs, (at_once, local) = JOBS["graphile"], settings
     ask("graphile", "fill", dsn, rows=jobs)
     return float(jobs / ask("graphile", "drain", dsn, rows=jobs, jobs=at_once, local=local))
@@ -98,7 +98,7 @@ def rates(samples: Sequence[float]) -> str:
 
 
 def measure(made: EmbeddedPostgres) -> list[bool]:
-    """In turns, so that whatever else the machine does meets all of them."""
+    """Alternating, so that other load on the machine affects all of them."""
     dsns = {name: asyncio.run(database(made, name)) for name in ("bare", "graphile", "pgqueuer", "procrastinate")}
     dsns["ours"] = asyncio.run(ledger(made, "ours"))
     asyncio.run(run_in(made))
@@ -129,7 +129,7 @@ def judge(sources: int, found: Mapping[str, Sequence[float]]) -> list[bool]:
 
 
 def against(name: str, ours: Sequence[float], theirs: Sequence[float], goal: float) -> bool:
-    """Best against best: the machine's other work only ever slows a run down."""
+    """Compares the best runs: other load on the machine only ever slows a run down."""
     return line(name, max(ours) / max(theirs), goal, f"{rates(ours)}; theirs {rates(theirs)}", at_most=False)
 
 

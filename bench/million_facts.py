@@ -1,8 +1,8 @@
-"""What an upgrade, a backup and a restore take with a million facts: times, sizes, and that every fact is found after.
+"""Upgrade, backup and restore with a million facts: times, sizes, and that search finds every fact afterwards.
 
-The previous version's wheel is filled with facts of which it derived nothing, as an older one would have left them;
-this one takes the data dir over, is saved while it derives them, and is brought back elsewhere, where it goes on until
-search has every one. `PLANETWIRE_BENCH_SMALL=1` takes a tenth.
+The previous version's wheel is filled with facts without derived rows, as an older one would have left them; this
+version takes over the data dir, is backed up while it derives them, and is restored elsewhere, where it continues until
+search has every one. `PLANETWIRE_BENCH_SMALL=1` uses a tenth.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from planetwire.wiring.keeping import folder_bytes
 
 FACTS = 100_000 if os.environ.get("PLANETWIRE_BENCH_SMALL") else 1_000_000
 PENDING = "select count(*) from derived_pending"
-UNSEEN = "set planetwire.derives = on"  # as jobs say that they derive themselves: nothing notes these facts
+UNSEEN = "set planetwire.derives = on"  # as set by jobs that derive themselves: no trigger notes these facts
 FILL = """insert into collected_data (source, external_key, kind, title, data, lat, lon, observed_at)
 select 'usgs_quakes', 'q' || n, 'earthquake', 'M 4.' || n % 10 || ' – ' || n || ' km N of ' || md5(n::text),
     jsonb_build_object('mag', 4.0 + (n % 10) / 10.0, 'place', md5(n::text), 'depth_km', n % 700, 'status', 'reviewed'),
@@ -37,11 +37,11 @@ LIMIT_S = 3_600.0
 
 
 @contextmanager
-def timed(what: str, tell: dict[str, float]) -> Iterator[None]:
+def timed(what: str, seconds: dict[str, float]) -> Iterator[None]:
     began = time.perf_counter()
     yield
-    tell[what] = time.perf_counter() - began
-    print(f"  {what}: {tell[what]:.1f} s (load {os.getloadavg()[0]:.1f})", flush=True)
+    seconds[what] = time.perf_counter() - began
+    print(f"  {what}: {seconds[what]:.1f} s (load {os.getloadavg()[0]:.1f})", flush=True)
 
 
 def command(data_dir: Path, *words: str, wanted: int = 0) -> str:
@@ -69,7 +69,7 @@ def derived(made: Installation) -> None:
 
 
 def missing(made: Installation) -> int:
-    """Facts that search does not find, and those that are not there."""
+    """The number of facts that search does not find, or that are missing."""
     facts, found = (made.value(f"select count(*) from {table}") for table in ("collected_data", "earth_interactables"))
     return FACTS - int(facts) + FACTS - int(found)
 
@@ -79,7 +79,7 @@ def megabytes(folder: Path) -> str:
 
 
 def main() -> None:
-    folder, told = Path(tempfile.mkdtemp(prefix="pw-bench-")), dict[str, float]()
+    folder, seconds = Path(tempfile.mkdtemp(prefix="pw-bench-")), dict[str, float]()
     folder.chmod(0o755)
     data, saved, elsewhere = folder / "data", folder / "saved", folder / "elsewhere"
     python = previous_version.python_with_it(Path(tempfile.gettempdir()) / "planetwire-previous-version")
@@ -90,35 +90,35 @@ def main() -> None:
     )
     try:
         old.start()
-        with timed(f"previous version: {FACTS:,} facts by SQL", told):
+        with timed(f"previous version: {FACTS:,} facts by SQL", seconds):
             asyncio.run(fill(old.dsn))
         old.stop()
         print(f"  data dir: {megabytes(data)}")
-        with timed("migrate --plan, stopped", told):
+        with timed("migrate --plan, stopped", seconds):
             due = json.loads(command(data, "migrate", "--plan", "--json", wanted=3))["migrations"]
-        with timed(f"this version: {len(due)} migrations, to the first page", told):
+        with timed(f"this version: {len(due)} migrations, to the first page", seconds):
             new.start()
-        with timed("backup, running", told):
+        with timed("backup, running", seconds):
             command(data, "backup", str(saved))
         print(f"  backup: {megabytes(saved)}; data dir: {megabytes(data)}")
-        with timed("doctor", told):
+        with timed("doctor", seconds):
             command(data, "doctor")
         new.stop()
-        with timed("restore elsewhere", told):
+        with timed("restore elsewhere", seconds):
             command(elsewhere, "restore", str(saved))
         print(f"  restored data dir: {megabytes(elsewhere)}")
-        with timed("start of the restored one", told):
+        with timed("start of the restored one", seconds):
             again.start()
-        with timed("doctor of the restored one", told):
+        with timed("doctor of the restored one", seconds):
             command(elsewhere, "doctor")
-        with timed("every fact derived, in the background", told):
+        with timed("every fact derived, in the background", seconds):
             derived(again)
         lost = missing(again)
     finally:
         for made in (old, new, again):
             made.stop()
         shutil.rmtree(folder, ignore_errors=True)
-    detail = "; ".join(f"{what} {took:.1f} s" for what, took in told.items())
+    detail = "; ".join(f"{what} {took:.1f} s" for what, took in seconds.items())
     sys.exit(0 if line(f"{FACTS:,} facts, lost by upgrade, backup and restore", lost, 0, detail) else 1)
 
 

@@ -1,11 +1,11 @@
-"""What the outbox costs a writer: its triggers on writes of 10,000 rows, and the doorbell on many small commits.
+"""The cost of the outbox for a writer: its triggers on writes of 10,000 rows, and the doorbell on many small commits.
 
-Writes of 10,000 rows are judged by the server's CPU time: by the clock single pairs differ by a fifth on an idle
-machine, and the waiting for the disk that is left out is the same with triggers and without.
+Writes of 10,000 rows are compared by the server's CPU time: by wall time single pairs differ by a fifth on an idle
+machine, and the excluded disk wait is the same with and without triggers.
 
-Small commits are driven by pgbench, whose own cost is small, into the running product: its relay reads the outbox all
-the while. Kinds of wake-up take turns in one run: none at all and ours nine times, which of them first by turns, and in
-every third turn a plain NOTIFY in every transaction. What is judged is the median of the pairs.
+Small commits are made by pgbench, whose own cost is small, in the running product, whose relay reads the outbox all
+the while. Kinds of wake-up alternate in one run: none and ours nine times each, in alternating order, and in every
+third round a plain NOTIFY in every transaction. The result is the median of the pairs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from planetwire.supervise.embedded_postgres import find_binaries
 ROWS, BULK_RUNS = 10_000, 9
 CLIENTS, WARM_S, SECONDS, ROUNDS = (16, 32), 1, 2, 9
 BULK_GOAL, DOORBELL_GOAL = 1.10, 0.95
-DERIVES = {"planetwire.derives": "on"}  # no worker makes derived rows of these facts while others are timed
+DERIVES = {"planetwire.derives": "on"}  # no worker derives rows of these facts during the measurements
 SMALL = bool(os.environ.get("PLANETWIRE_BENCH_SMALL"))
 PGBENCH = find_binaries() / "pgbench"
 
@@ -47,12 +47,12 @@ OURS = "select pg_get_functiondef('planet_ring(text)'::regprocedure)"
 
 
 def cpu_s(connection: asyncpg.Connection) -> float:
-    """Of the server's process behind it, by the kernel's scheduler."""
+    """CPU time of the connection's server process, by the kernel's scheduler."""
     return int(Path(f"/proc/{connection.get_server_pid()}/schedstat").read_text().split()[0]) / 1e9
 
 
 async def bulk(dsn: str) -> dict[str, list[float]]:
-    """Seconds of an insert and of updates that change every row; with the change triggers and without, in turn."""
+    """Seconds of an insert and of updates that change every row; alternating with and without the change triggers."""
     connection = await asyncpg.connect(dsn, server_settings=DERIVES)
     names = [f"tr_planet_collected_data_changed_{event}" for event in ("insert", "update", "delete", "truncate")]
     took: dict[str, list[float]] = {}
@@ -65,7 +65,7 @@ async def bulk(dsn: str) -> dict[str, list[float]]:
             for what, (statement, value) in WRITES.items():
                 began, worked = time.perf_counter(), cpu_s(connection)
                 await connection.execute(statement, run if value is None else value)
-                if run:  # the first is for the caches
+                if run:  # the first warms the caches
                     took.setdefault(f"{what} {on}", []).append(time.perf_counter() - began)
                     took.setdefault(f"{what} {on} cpu", []).append(cpu_s(connection) - worked)
     for name in names:
@@ -90,7 +90,7 @@ async def fetch(dsn: str, query: str) -> str:
 
 
 def commits(dsn: str, script: Path, clients: int, seconds: int) -> float:
-    """Commits a second of so many clients."""
+    """Commits per second of so many clients."""
     done = subprocess.run(
         [PGBENCH, "-n", "-M", "prepared", "-c", str(clients), "-j", "2", "-T", str(seconds), "-f", script, dsn],
         check=True,
@@ -105,7 +105,7 @@ def commits(dsn: str, script: Path, clients: int, seconds: int) -> float:
 
 
 def small(dsn: str, clients: int) -> dict[str, list[float]]:
-    """Commits a second by kind of wake-up, the kinds in turn."""
+    """Commits per second by kind of wake-up, alternating."""
     kinds = {
         "none": RING.format("null;"),
         "ours": asyncio.run(fetch(dsn, OURS)),
@@ -119,7 +119,7 @@ def small(dsn: str, clients: int) -> dict[str, list[float]]:
             order = list(kinds) if number % 2 == 0 else list(reversed(kinds))
             for kind in order if number % 3 == 0 else [kind for kind in order if kind != "notify"]:
                 asyncio.run(execute(dsn, kinds[kind], "truncate collected_data"))
-                commits(dsn, script, clients, WARM_S)  # now the relay is as busy as it will be, rung or not
+                commits(dsn, script, clients, WARM_S)  # the relay is now as busy as it gets
                 rates.setdefault(kind, []).append(commits(dsn, script, clients, SECONDS))
     asyncio.run(execute(dsn, kinds["ours"]))
     return rates
@@ -133,22 +133,22 @@ def main() -> None:
             ratios = [a / b for a, b in zip(took[f"{what} True"], took[f"{what} False"], strict=True)]
             bare, ours = (statistics.median(took[f"{what} {on}"]) * 1000 for on in (False, True))
             less, more = (statistics.median(took[f"{what} {on} cpu"]) for on in (False, True))
-            told = (
+            detail = (
                 f"{more * 1000:.0f} ms of CPU, without triggers {less * 1000:.0f}; by the clock {ours / bare:.2f}, "
                 f"{ours:.0f} and {bare:.0f} ms, pairs {min(ratios):.2f} to {max(ratios):.2f}"
             )
-            met.append(line(f"{what} of {ROWS} rows, share of without triggers", more / less, BULK_GOAL, told))
+            met.append(line(f"{what} of {ROWS} rows, share of without triggers", more / less, BULK_GOAL, detail))
         for clients in CLIENTS:
             rates = small(made.dsn, clients)
             best = {kind: statistics.median(found) for kind, found in rates.items()}
             pairs = [ours / none for ours, none in zip(rates["ours"], rates["none"], strict=True)]
-            told = (
+            detail = (
                 f"{best['ours']:,.0f} commits/s, without wake-up {best['none']:,.0f}; plain NOTIFY "
                 f"{best['notify']:,.0f}, {best['notify'] / best['none']:.2f} of without; pairs "
                 f"{min(pairs):.2f} to {max(pairs):.2f}"
             )
             name = f"{clients} writers, share of without wake-up"
-            met.append(line(name, statistics.median(pairs), DOORBELL_GOAL, told, at_most=False))
+            met.append(line(name, statistics.median(pairs), DOORBELL_GOAL, detail, at_most=False))
     sys.exit(0 if all(met) else 1)
 
 

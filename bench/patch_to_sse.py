@@ -1,6 +1,6 @@
-"""POST of a reading → SSE frame: as a share of the 10 ms it may take. Stored durably in between.
+"""POST of a reading → SSE frame, relative to the allowed 10 ms. Stored durably in between.
 
-The limit beside it: a request to /healthz of the same server, and a bare durable SQLite commit.
+The limit for comparison: a request to /healthz of the same server, and a bare durable SQLite commit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ GOAL_MS = 10.0
 
 
 async def measure(url: str, token: str) -> tuple[list[float], list[float]]:
-    """Seconds of POST → frame, and of a plain request."""
+    """Seconds from POST to frame, and of a plain request."""
     parts = urlsplit(url)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
     writer.write(f"GET /api/events?cities=shanghai HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())

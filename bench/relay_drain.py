@@ -1,6 +1,6 @@
-"""How fast a relay clears a backlog of 1,000,000 change rows, as after a night without one: rows a second.
+"""How fast a relay drains a backlog of 1,000,000 change rows, as after a night without one: rows per second.
 
-The limit beside it: one bare UPDATE that marks the same rows, in the same run and database.
+The limit for comparison: one bare UPDATE that marks the same rows, in the same run and database.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from planetwire.settings import RelaySettings
 ROWS = scaled(1_000_000)
 GOAL = 50_000
 WITHIN_S = 600
-# Two sources in turn, every third change of a derived table, one in a hundred a delete.
+# Two sources alternating, every third change in a derived table, one in a hundred a delete.
 FILL = """insert into earth_data_change_events (table_name, operation, source, records_processed)
 select case when n % 3 = 0 then 'resolved_locations' else 'collected_data' end,
     case when n % 100 = 0 then 'DELETE' else 'UPDATE' end,
@@ -44,7 +44,7 @@ async def fill(pool: Pool) -> None:
 
 
 async def relay(dsn: str) -> tuple[float, int]:
-    """Seconds, and how many events it made of the rows."""
+    """Seconds, and the number of events made of the rows."""
     events = 0
 
     def published(new: Sequence[LogEvent]) -> None:
@@ -52,7 +52,7 @@ async def relay(dsn: str) -> tuple[float, int]:
         events += len(new)
 
     async def no_cache(layer: str) -> None:
-        """Nobody asks for snapshots here."""
+        """There are no snapshots here."""
 
     async with pool_on(dsn) as pool:
         await fill(pool)
@@ -92,8 +92,8 @@ def main() -> None:
         dsn = asyncio.run(ledger(made, "drain"))
         took, events = uvloop.run(relay(dsn))
         limit = uvloop.run(bare(dsn))
-    told = f"{ROWS:,} rows into {events} events in {took:.1f} s; one bare UPDATE {ROWS / limit:,.0f} rows/s"
-    sys.exit(0 if line("backlog drained, rows a second", ROWS / took, GOAL, told, at_most=False) else 1)
+    detail = f"{ROWS:,} rows into {events} events in {took:.1f} s; one bare UPDATE {ROWS / limit:,.0f} rows/s"
+    sys.exit(0 if line("backlog drained, rows a second", ROWS / took, GOAL, detail, at_most=False) else 1)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Five hundred readers come back at once and each has missed a thousand events: how long until the last has them all.
+"""Five hundred readers reconnect at once and each has missed a thousand events: seconds until the last has them all.
 
-Beside it nchan, which keeps its messages in memory, in the same run. Meanwhile other readers go on reading live events,
-whose age is measured. Nothing may be lost and nothing doubled, for those who come back and for the others.
+Compared with nchan, which keeps its messages in memory, in the same run. Meanwhile other readers receive live events,
+whose age is measured. No event may be lost or duplicated for any reader.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GOAL_TIMES = 5
 
 
 def cursors(generator: Generator, server: Server, names: list[str]) -> list[str]:
-    """The `id:` of one event of every topic, which is published for it."""
+    """The `id:` of one event per topic, published for this purpose."""
     with ExitStack() as stack:
         readers = []
         for number, name in enumerate(names):
@@ -51,7 +51,7 @@ def _first_id(reader: socket.SocketIO) -> str:
 
 
 def storm(folder: Path, peer: Callable[[], AbstractContextManager[Server]]) -> dict[str, float]:
-    """Seconds until all have caught up, and what went wrong."""
+    """Seconds until all have caught up, and the errors."""
     with peer() as server:
         names = topics()[:TOPICS]
         generator = Generator(folder, server, names)
@@ -78,7 +78,7 @@ def show(name: str, found: dict[str, float]) -> None:
 
 
 def rounds(folder: Path) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
-    """Ours and nchan's, in turns; nchan's empty when it is absent."""
+    """Ours and nchan's, alternating; nchan's empty if it is absent."""
     mine, theirs = [], []
     for _ in range(ROUNDS):
         mine.append(storm(folder, ours))

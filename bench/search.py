@@ -1,4 +1,4 @@
-"""Search over 30,000 objects: the slowest of several kinds of question, in milliseconds at the database's client."""
+"""Search over 30,000 objects: the slowest of several kinds of query, in milliseconds at the database client."""
 
 from __future__ import annotations
 

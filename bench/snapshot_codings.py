@@ -1,7 +1,7 @@
-"""What a new revision of `satellites` (12,000 objects and more) costs whom: reading it, and each coding of it.
+"""The cost of a new revision of `satellites` (at least 12,000 objects): reading it, and each content coding of it.
 
-CPU time of the web process's own threads and of PostgreSQL, from the kernel's scheduler, over revisions that follow one
-another; ratios are of the same revision. The bytes are what a reader gets.
+CPU time of the web process's own threads and of PostgreSQL, from the kernel's scheduler, over consecutive revisions;
+ratios are of the same revision. Bytes are those that a client receives.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BYTES_GOAL, CPU_GOAL = 1.0, 0.25
 
 
 def cpu_ms(pids: list[int]) -> float:
-    """Of all threads so far."""
+    """CPU time of all threads so far."""
     spent = 0
     for pid in pids:
         for thread in Path(f"/proc/{pid}/task").iterdir():

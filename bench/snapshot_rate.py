@@ -1,6 +1,6 @@
-"""`/api/v1/visualization/satellites` from the cache, 12,000 objects, in the codings of browsers, against 300 answers/s.
+"""`/api/v1/visualization/satellites` from the cache, 12,000 objects, in browsers' codings; goal: 300 answers/s.
 
-Beside the wall's rate that of the web process's CPU time, which says the same on a machine that is busy.
+Besides the rate by wall time, that by the web process's CPU time, which is valid on a busy machine too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ async def one(host: str, port: int, path: str, coding: str, until: float) -> tup
 
 
 async def rate(url: str, path: str, coding: str) -> tuple[float, float]:
-    """Requests and megabytes a second."""
+    """Requests and megabytes per second."""
     parts = urlsplit(url)
     assert parts.hostname and parts.port
     began = time.perf_counter()
@@ -61,8 +61,8 @@ def main() -> None:
             requests, megabytes = asyncio.run(rate(made.url, PATH, coding))
             answers[coding] = requests, megabytes, requests * SECONDS / (cpu_ms(web) - before) * 1000
         floor, _ = asyncio.run(rate(made.url, "/healthz", "identity"))
-    told = ", ".join(f"{coding} {requests:.0f}/s, {mb:.0f} MB/s" for coding, (requests, mb, _) in answers.items())
-    detail = f"{told} of {total} satellites; /healthz {floor:.0f}/s"
+    rates = ", ".join(f"{coding} {requests:.0f}/s, {mb:.0f} MB/s" for coding, (requests, mb, _) in answers.items())
+    detail = f"{rates} of {total} satellites; /healthz {floor:.0f}/s"
     busy = ", ".join(f"{coding} {each:.0f}" for coding, (_, _, each) in answers.items())
     wall, cpu = (min(each[n] for each in answers.values()) / GOAL for n in (0, 2))
     met = line("snapshots from cache, times 300/s", wall, 1.0, detail, at_most=False)

@@ -1,6 +1,6 @@
-"""The page's files: bytes of the globe's first load as a browser asks for it, and the CPU of a request.
+"""The page's files: bytes of the globe's first load as a browser requests it, and the CPU time of a request.
 
-Beside it, on the same server: the plain file, and the packed one, through the framework's own `FileResponse`.
+For comparison, on the same server: the plain file and the compressed one through the framework's own `FileResponse`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BYTES_GOAL, CPU_GOAL = 0.3, 0.25
 
 
 def serve(port: int) -> None:
-    """Ours, and the neighbour's route before it."""
+    """Ours, preceded by the framework's route."""
     app = FastAPI()
 
     @app.get("/file/{name:path}")
@@ -49,7 +49,7 @@ def answered(port: int, path: str, coding: str, times: int = 1) -> int:
 
 
 def started(port: int) -> subprocess.Popen[bytes]:
-    """Once it answers."""
+    """The server, once it answers."""
     process = subprocess.Popen([sys.executable, __file__, str(port)])
     while process.poll() is None:
         try:

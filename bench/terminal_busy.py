@@ -1,7 +1,7 @@
-"""How busy the page is: main-thread CPU of nine charts with a full day each, while 60 events/s come in.
+"""The page's load: main-thread CPU of nine charts with a full day each, at 60 events/s.
 
-As a share of the 30 % it may take. The thread's own clock is read, so that a busy machine does not count. Beside it:
-the same page with nothing coming in, its long tasks, and whether every event arrived.
+Relative to the allowed 30 %. By the thread's own CPU clock, so that a busy machine does not matter. Also shown: the
+same page without events, its long tasks, and whether every event arrived.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HELD = "(cities) => cities.reduce((sum, city) => sum + window.__planetwire.termi
 
 @dataclass
 class Sender:
-    """Pushes readings in order, each a second after the one before."""
+    """Pushes readings in order, each a second after the previous one."""
 
     client: httpx.Client
     at_s: int
@@ -51,14 +51,14 @@ class Sender:
         answer.raise_for_status()
 
     def fill(self) -> None:
-        """A day of minutes for each city."""
+        """A day of readings each minute for each city."""
         for city in CITIES:
             minutes = [self.push(city, self.at_s - 60 * back, back) for back in range(1_380, 0, -1)]
             for start in range(0, len(minutes), 60):
                 self.send(minutes[start : start + 60])
 
     def run(self, seconds: float) -> int:
-        """Events sent over the seconds, evenly."""
+        """Send events evenly over the seconds; returns their number."""
         began = time.perf_counter()
         for number in count():
             due = began + number / EVENTS_PER_S

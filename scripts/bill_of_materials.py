@@ -1,4 +1,4 @@
-"""What an installation consists of, as CycloneDX: the locked Python packages, and those of npm that the page holds."""
+"""The bill of materials of an installation (CycloneDX): the locked Python packages, and the page's npm packages."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from packageurl import PackageURL
 
 LOCKED = re.compile(r"^([a-z0-9.-]+)==(\S+).*$")
 VIA = re.compile(r"^    # +(?:via )?([a-z0-9.-]+)(?: \(pyproject\.toml\))?$")
-LICENCE_NAME_MAX = 80  # older metadata have the whole text in this place
+LICENCE_NAME_MAX = 80  # older metadata have the whole text in this field
 _LICENCES = LicenseFactory()
-Wanted = dict[str, set[str]]  # by a component's reference: what it needs
+Wanted = dict[str, set[str]]  # by a component's reference: its dependencies
 
 
 def bill(tree: Path, name: str, version: str, commit: str, at: datetime) -> str:
-    """The document as JSON. The same commit gives the same bytes where the same packages are installed."""
+    """The document as JSON. Reproducible for one commit and one set of installed packages."""
     root = Component(
         name=name,
         version=version,
@@ -50,7 +50,7 @@ def bill(tree: Path, name: str, version: str, commit: str, at: datetime) -> str:
 
 
 def python_packages(lock: str, root: Component) -> tuple[list[Component], Wanted]:
-    """Of a lock file that says of each package who wants it."""
+    """From a lock file whose comments name the dependents of each package."""
     components: dict[str, Component] = {}
     wanted: Wanted = {}
     name = ""
@@ -66,22 +66,24 @@ def python_packages(lock: str, root: Component) -> tuple[list[Component], Wanted
 
 
 def python_licence(name: str) -> str | None:
-    """As the installed package says it; None where it is not installed on this system."""
+    """The licence of the installed package; None if it is not installed on this system."""
     try:
-        said = metadata.metadata(name)
+        package = metadata.metadata(name)
     except metadata.PackageNotFoundError:
         return None
     classifiers = [
-        text.rpartition(" :: ")[2] for text in said.get_all("Classifier") or [] if text.startswith("License")
+        text.rpartition(" :: ")[2] for text in package.get_all("Classifier") or [] if text.startswith("License")
     ]
     short = [
-        text for text in (said.get("License-Expression"), said.get("License")) if text and len(text) <= LICENCE_NAME_MAX
+        text
+        for text in (package.get("License-Expression"), package.get("License"))
+        if text and len(text) <= LICENCE_NAME_MAX
     ]
     return next(iter([*short, *classifiers]), None)
 
 
 def npm_packages(lock: dict[str, Any], root: Component) -> tuple[list[Component], Wanted]:
-    """What is no tool of the build: the page's dependencies, and theirs."""
+    """The page's dependencies, direct and indirect, without build tools."""
     shipped = {
         path: entry
         for path, entry in lock["packages"].items()
@@ -90,7 +92,7 @@ def npm_packages(lock: dict[str, Any], root: Component) -> tuple[list[Component]
     components = {path: _npm_component(path, entry) for path, entry in shipped.items()}
 
     def found(name: str, path: str) -> Iterable[str]:
-        """Where Node finds it from there: the nearest folder upwards."""
+        """Resolved as Node does: the nearest folder upwards."""
         while True:
             inner = f"{path}/node_modules/{name}".lstrip("/")
             if inner in components:
@@ -128,5 +130,5 @@ def _component(name: str, version: str, purl: PackageURL, licence: str | None, *
     )
 
 
-def _licence(said: str) -> License:
-    return _LICENCES.make_from_string(said)
+def _licence(text: str) -> License:
+    return _LICENCES.make_from_string(text)

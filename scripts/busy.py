@@ -11,7 +11,7 @@ LONGEST_S = 7_200
 
 
 def spin() -> None:
-    """Takes what a core gives; ends with whoever started it, in any case."""
+    """Uses a whole core; always ends with its parent."""
     parent = os.getppid()
     while os.getppid() == parent:
         sum(range(100_000))

@@ -1,4 +1,4 @@
-"""The sizes and words of the house, held by a tool: prints what is over a bound and exits 1."""
+"""Checks the limits and the vocabulary of this repository: prints each finding and exits 1."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PACKAGE = ROOT / "src" / "planetwire"
 FILE_LINES_MAX = 500
 PORT_METHODS_MAX = 7
 ARCHITECTURE_LINES_MAX = 200
-SAME_PREFIX_MAX = 12  # files `feed_*` in one folder; more asks for a folder
+SAME_PREFIX_MAX = 12  # files `feed_*` in one folder; more need a folder of their own
 ROOT_MODULES_MAX = 12  # of the package itself
 FOLDER_MODULES_MAX = 15  # beside `__init__.py`
 # File → reason. Generated files, fixtures and lock files are exempt by name below.
@@ -23,14 +23,14 @@ LONG_FILES: dict[str, str] = {}
 EXEMPT = re.compile(
     r"(package-lock\.json|\.lock|schema\.d\.ts|\.json|\.csv|\.txt|\.md|\.svg|/fixtures/|/samples/|_schema/head)"
 )
-# Paths of one machine, package hosts, and notes to oneself do not belong into a repository.
+# Paths of one machine, package hosts, and personal notes do not belong in the repository.
 FOREIGN = re.compile(
     r"(?<![\w.])/(?:work|home|farm)/\w|registry\.npmjs\.org|files\.pythonhosted\.org|pypi\.org/simple|\bFIXME\b|\bXXX\b"
 )
 
 
 def tracked() -> list[Path]:
-    """Files under version control, or about to be."""
+    """Files under version control, or not ignored by it."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -42,7 +42,7 @@ def tracked() -> list[Path]:
 
 
 def long_files(files: list[Path]) -> list[str]:
-    """Source files over the bound without a reason."""
+    """Source files over the limit without a reason."""
     out = []
     for file in files:
         name = file.relative_to(ROOT).as_posix()
@@ -54,7 +54,7 @@ def long_files(files: list[Path]) -> list[str]:
 
 
 def wide_ports() -> list[str]:
-    """Protocols, wherever they are, with more methods than a backend should have to write."""
+    """Protocols anywhere with more methods than a backend should have to implement."""
     out = []
     for file in sorted(PACKAGE.rglob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
@@ -83,7 +83,7 @@ def deep_files(files: list[Path]) -> list[str]:
 
 
 def full_folders(files: list[Path]) -> list[str]:
-    """Folders with more modules than a reader keeps in mind."""
+    """Folders with too many modules."""
     counts = Counter(
         file.parent
         for file in files
@@ -98,9 +98,9 @@ def full_folders(files: list[Path]) -> list[str]:
 
 
 def circles_of_folders() -> list[str]:
-    """Folders whose modules import each other in a circle: one of them is on the wrong floor.
+    """Folders whose modules import each other in a cycle: one of them is in the wrong layer.
 
-    A folder and the folders inside it count as different rooms. Floors between packages are import-linter's.
+    A folder and the folders inside it count separately. Layers between packages are checked by import-linter.
     """
     rooms = {file.parent for file in PACKAGE.rglob("*.py")}
     leads: dict[Path, set[Path]] = {room: set() for room in rooms}
@@ -124,7 +124,7 @@ def _imported(tree: ast.Module) -> Iterator[str]:
 
 
 def _room_of(name: str) -> Path | None:
-    """The folder in which what is imported lies; None: in no module of its own, as names of the package itself."""
+    """The folder of the imported module; None: not a module, as names of the package itself."""
     path = PACKAGE.parent / name.replace(".", "/")
     for candidate in (path, path.parent):
         if candidate.with_suffix(".py").is_file():
@@ -135,7 +135,7 @@ def _room_of(name: str) -> Path | None:
 
 
 def foreign_words(files: list[Path]) -> list[str]:
-    """Lines that speak of one machine or of how work is organised."""
+    """Lines about one machine or about how work is organised."""
     out = []
     for file in files:
         if file == Path(__file__).resolve() or file.suffix in {".png", ".gz", ".ico", ".lock"}:
@@ -148,7 +148,7 @@ def foreign_words(files: list[Path]) -> list[str]:
 
 
 def crowded_folders(files: list[Path]) -> list[str]:
-    """Too many files of one prefix in a folder of the package."""
+    """Folders with too many files of one prefix."""
     counts: dict[tuple[Path, str], int] = {}
     for file in files:
         if file.suffix == ".py" and file.is_relative_to(ROOT / "src") and "_" in file.stem:
@@ -162,7 +162,7 @@ def crowded_folders(files: list[Path]) -> list[str]:
 
 
 def long_architecture() -> list[str]:
-    """The one page that everybody reads stays one page."""
+    """ARCHITECTURE.md must stay one page."""
     lines = len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines())
     return (
         [f"ARCHITECTURE.md: {lines} lines, at most {ARCHITECTURE_LINES_MAX}"] if lines > ARCHITECTURE_LINES_MAX else []

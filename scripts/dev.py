@@ -1,4 +1,4 @@
-"""`make dev`: everything on simulated feeds; page and back end start anew as their files change."""
+"""`make dev`: everything on simulated feeds; page and back end restart when their files change."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "planetwire"
 WATCHED = {".py", ".sql"}
-LOOK_S = 0.5
+POLL_S = 0.5
 END_S = 15.0
 PAGE = "http://127.0.0.1:5173"
 BACKEND = "http://127.0.0.1:8000"
 
 
 def newest() -> tuple[int, int]:
-    """Changes whenever a file of the back end is written, made or removed."""
+    """A value that changes whenever a file of the back end is written, created or removed."""
     times = [file.stat().st_mtime_ns for file in PACKAGE.rglob("*") if file.suffix in WATCHED]
     return max(times), len(times)
 
@@ -36,7 +36,7 @@ def start_page() -> subprocess.Popen[bytes]:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Softly, then not."""
+    """SIGTERM, then SIGKILL."""
     if process.poll() is not None:
         return
     os.killpg(process.pid, signal.SIGTERM)
@@ -47,19 +47,19 @@ def end(process: subprocess.Popen[bytes]) -> None:
         process.wait(END_S)
 
 
-def told(*_: object) -> None:
+def on_sigterm(*_: object) -> None:
     raise KeyboardInterrupt
 
 
 def main() -> int:
-    signal.signal(signal.SIGTERM, told)
+    signal.signal(signal.SIGTERM, on_sigterm)
     seen, backend, page = newest(), start_backend(), start_page()
     print(f"the page: {PAGE} (the sign-in link's part after # goes behind it)", flush=True)
     try:
         while page.poll() is None:
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
             now = newest()
-            if now != seen:  # a back end that died of a broken file waits here for the next change
+            if now != seen:  # a back end that crashed on a broken file waits here for the next change
                 print("files changed: the back end starts anew", flush=True)
                 end(backend)
                 seen, backend = now, start_backend()

@@ -1,7 +1,7 @@
-"""Places for faults, drawn by a seed: `plant_faults.py --draw N --seed S` prints the entries.
+"""Random places for faults: `plant_faults.py --draw N --seed S` prints the entries.
 
-Each stage gets its turn; within it first a kind of fault is drawn, then a place, so that what is frequent in the code
-(a comparison) does not crowd out what is rare (an order). The same tree and seed give the same places.
+Round-robin over the stages; within a stage first a kind of fault is drawn, then a place, so that frequent kinds (a
+comparison) do not crowd out rare ones (an order). The same tree and seed give the same places.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ IF = re.compile(r"^\s*(?:\} else )?if \((.+?)\)(?: (?:return|continue|break|thro
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """`new` instead of what lies from `start` to `end`."""
+    """`new` replaces the text from `start` to `end`."""
 
     file: str
     kind: str
@@ -55,12 +55,12 @@ class Place:
 
 
 def stage_of(file: str) -> str:
-    """The stage whose places hold this file; the first that does. Empty for none."""
+    """The first stage that includes this file; empty for none."""
     return next((stage for stage, globs in PLACES.items() for one in globs if Path(file).match(one)), "")
 
 
 def files_of(root: Path, stage: str) -> list[str]:
-    """What may be drawn from, in order; no tests, nothing another stage has, no file that only declares types."""
+    """The stage's files, in order; no tests, no files of another stage, none that only declares types."""
     found = {path.relative_to(root).as_posix() for one in PLACES[stage] for path in root.glob(one)}
     return sorted(name for name in found if ".test." not in name and stage_of(name) == stage)
 
@@ -136,13 +136,13 @@ def _statements(file: str, where: _Offsets, body: list[ast.stmt]) -> Iterator[Pl
 
 
 def _simple(node: ast.stmt) -> bool:
-    """A statement that does something and can stand elsewhere."""
+    """A statement with an effect that could also be elsewhere."""
     value = node.value if isinstance(node, ast.Expr | ast.Assign) else None
     return isinstance(value.value if isinstance(value, ast.Await) else value, ast.Call)
 
 
 def _other(number: str) -> str:
-    """A bound that is none any more: a hundred times as much; for 0 and 1 the other one."""
+    """A limit without effect: a hundred times as much; for 0 and 1 the other one."""
     plain = number.replace("_", "")
     return {"0": "1", "1": "0"}.get(plain) or (f"{number}00" if plain.isdigit() else f"{number} * 100")
 
@@ -203,7 +203,7 @@ def _sql(file: str, text: str) -> Iterator[Place]:
 
 
 def draw(root: Path, number: int, seed: int) -> list[Place]:
-    """`number` places, stage by stage; of one file at most one as long as others are left."""
+    """`number` places, stage by stage; at most one per file as long as other files are left."""
     drawn: list[Place] = []
     streams = {stage: _stream(root, stage, seed) for stage in PLACES}
     while len(drawn) < number and streams:
@@ -230,7 +230,7 @@ def _stream(root: Path, stage: str, seed: int) -> Iterator[Place]:
 
 
 def anchored(text: str, place: Place) -> tuple[str, str]:
-    """Whole lines round the place that occur once, and what stands there with the fault."""
+    """Whole lines around the place that occur once, and the same lines with the fault."""
     start = text.rfind("\n", 0, place.start) + 1
     end = text.find("\n", place.end)
     end = len(text) if end < 0 else end
@@ -243,7 +243,7 @@ def anchored(text: str, place: Place) -> tuple[str, str]:
 
 
 def entry(root: Path, place: Place) -> str:
-    """The place as a fault in TOML; its lines and its word are for a person to say."""
+    """The place as a fault in TOML; a person fills in its requirement lines and its description."""
     find, replace = anchored((root / place.file).read_text(encoding="utf-8"), place)
     name = f"{stage_of(place.file)}-{Path(place.file).stem}-{place.kind}"
     return "\n".join(

@@ -1,4 +1,4 @@
-"""A copy of the tree in which faults are planted and the named tests run. The checkout itself is never touched."""
+"""A copy of the tree in which faults are planted and tests run. The checkout itself is never touched."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from fault_list import ROOT, Fault, Named
 
 STATIC = Path("src/planetwire/web/static")
 MODULES = Path("frontend/node_modules")
-RUN_S = 600.0  # one run of a fault's tests of one kind; each test has its own timeout
+RUN_S = 600.0  # per run of one kind of a fault's tests; each test has its own timeout
 BASELINE_S = 1_800.0
 BUILD_S = 180.0
 HUNG = re.compile(r"\+{3,} Timeout \+{3,}|Failed: Timeout|Test timed out in")
@@ -31,21 +31,21 @@ _running: set[int] = set()
 
 @dataclass(frozen=True)
 class Ran:
-    """What came of some tests: `red` are those that failed, `green` those that passed; `hung` when time ended it."""
+    """The result of a test run: `red` failed, `green` passed; `hung`: the time limit ended it."""
 
     green: frozenset[str]
     red: tuple[str, ...]
     hung: bool
-    said: str
+    output: str
 
 
 def is_whole(test: Named) -> bool:
-    """It starts an installation, and so serves the built page."""
+    """Whether it starts an installation, and so serves the built page."""
     return test.file.startswith(("tests/e2e/", "tests/crash/"))
 
 
 class Copy:
-    """A place of its own for one fault at a time."""
+    """A private copy for one fault at a time."""
 
     def __init__(self) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="planted-"))
@@ -76,11 +76,11 @@ class Copy:
 
     @contextmanager
     def planted(self, fault: Fault, tests: Iterable[Named]) -> Iterator[None]:
-        """With the fault in its place; the page built anew where one of the tests looks at it."""
+        """With the fault applied; the page is rebuilt if one of the tests uses it."""
         path = self.root / fault.file
         before, state = path.read_text(encoding="utf-8"), path.stat()
         path.write_text(fault.planted(before), encoding="utf-8")
-        # Compiled files are told apart by size and whole seconds.
+        # Python compares compiled files by size and whole seconds.
         os.utime(path, (state.st_mtime + next(_seconds),) * 2)
         rebuilt = fault.file.startswith("frontend/") and any(is_whole(test) for test in tests)
         try:
@@ -94,7 +94,7 @@ class Copy:
                 self._take_static()
 
     def run(self, tests: list[Named], *, first_red_ends: bool, workers: int = 0) -> Ran:
-        """The tests, vitest before pytest; with a fault one red one is enough."""
+        """Run the tests, vitest before pytest; with a fault one red test is enough."""
         front = [test for test in tests if test.file.startswith("frontend/")]
         back = [test for test in tests if not test.file.startswith("frontend/")]
         whole_s = RUN_S if first_red_ends else BASELINE_S
@@ -102,7 +102,7 @@ class Copy:
         if not back or (first_red_ends and (ran.red or ran.hung)):
             return ran
         more = self._pytest(back, whole_s, first_red_ends=first_red_ends, workers=workers)
-        return Ran(ran.green | more.green, ran.red + more.red, ran.hung or more.hung, ran.said + more.said)
+        return Ran(ran.green | more.green, ran.red + more.red, ran.hung or more.hung, ran.output + more.output)
 
     def _vitest(self, tests: list[Named], within_s: float) -> Ran:
         report = self.root / "vitest.json"
@@ -110,29 +110,29 @@ class Copy:
         names = "|".join(re.sub(r"([.*+?^${}()|\[\]\\/])", r"\\\1", test.name) for test in tests)
         files = sorted({test.file.removeprefix("frontend/") for test in tests})
         command = ["node_modules/.bin/vitest", "run", "--reporter=json", f"--outputFile={report}", "-t", f"({names})$"]
-        said, code = _run([*command, *files], self.root / "frontend", within_s)
+        output, code = _run([*command, *files], self.root / "frontend", within_s)
         green, red = _vitest_report(report, tests) if report.exists() else ([], [])
-        said += report.read_text() if report.exists() else ""
-        return _outcome(tests, said, code, green, red)
+        output += report.read_text() if report.exists() else ""
+        return _outcome(tests, output, code, green, red)
 
     def _pytest(self, tests: list[Named], within_s: float, *, first_red_ends: bool, workers: int) -> Ran:
         report = self.root / "pytest.xml"
         report.unlink(missing_ok=True)
         options = ["-q", "-n", str(workers), "-p", "no:cacheprovider", f"--junitxml={report}"]
         command = [sys.executable, "-m", "pytest", *options, *(["-x"] if first_red_ends else []), *map(str, tests)]
-        said, code = _run(command, self.root, within_s, PYTHONPATH=str(self.root / "src"))
-        return _outcome(tests, said, code, *(_pytest_report(report, tests) if report.exists() else ((), ())))
+        output, code = _run(command, self.root, within_s, PYTHONPATH=str(self.root / "src"))
+        return _outcome(tests, output, code, *(_pytest_report(report, tests) if report.exists() else ((), ())))
 
 
-def _outcome(tests: list[Named], said: str, code: int | None, green: Iterable[str], red: Iterable[str]) -> Ran:
-    """What failed before any test began is told as the first one's."""
-    hung = code is None or bool(HUNG.search(said))
+def _outcome(tests: list[Named], output: str, code: int | None, green: Iterable[str], red: Iterable[str]) -> Ran:
+    """A failure before any test began is reported as the first test's."""
+    hung = code is None or bool(HUNG.search(output))
     failed = tuple(dict.fromkeys(red)) or (() if code == 0 or hung else (str(tests[0]),))
-    return Ran(frozenset(green) - set(failed), failed, hung, said)
+    return Ran(frozenset(green) - set(failed), failed, hung, output)
 
 
 def _vitest_report(report: Path, tests: list[Named]) -> tuple[list[str], list[str]]:
-    """Green ones and red ones."""
+    """Green and red tests."""
     outcomes: dict[str, set[str]] = {}
     for file in json.loads(report.read_text())["testResults"]:
         for one in file["assertionResults"]:
@@ -144,7 +144,7 @@ def _vitest_report(report: Path, tests: list[Named]) -> tuple[list[str], list[st
 
 
 def _pytest_report(report: Path, tests: list[Named]) -> tuple[list[str], list[str]]:
-    """Green ones and red ones; a test with parameters is red with any of them. Skipped is neither."""
+    """Green ones and red ones; a parametrized test is red if any case is. Skipped is neither."""
     green, red = [], []
     names = {(test.file.removesuffix(".py").replace("/", "."), test.name): str(test) for test in tests}
     for case in ElementTree.parse(report).iter("testcase"):
@@ -159,27 +159,27 @@ def _pytest_report(report: Path, tests: list[Named]) -> tuple[list[str], list[st
 
 
 def _run(command: list[str], folder: Path, within_s: float, **more: str) -> tuple[str, int | None]:
-    """What it printed and its exit status; None when its time was over, and then nothing of it is left."""
+    """Its output and exit status; None after a timeout, when all its processes are killed."""
     process = subprocess.Popen(
         command, cwd=folder, env=os.environ | more, text=True, errors="replace", start_new_session=True,
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     _running.add(process.pid)
     try:
-        said, _ = process.communicate(timeout=within_s)
+        output, _ = process.communicate(timeout=within_s)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        said, _ = process.communicate()
-        return said, None
+        output, _ = process.communicate()
+        return output, None
     except BaseException:
         os.killpg(process.pid, signal.SIGKILL)
         raise
     finally:
         _running.discard(process.pid)
-    return said, process.returncode
+    return output, process.returncode
 
 
 def end_running() -> None:
-    """Of an interrupted run nothing goes on."""
+    """Kill the processes of an interrupted run."""
     for pid in tuple(_running):
         os.killpg(pid, signal.SIGKILL)

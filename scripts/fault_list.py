@@ -1,4 +1,4 @@
-"""The planted faults as data: `scripts/faults/*.toml`, and the tests that the coverage page names for their lines."""
+"""The planted faults as data: `scripts/faults/*.toml`, with the tests that the coverage page names for their lines."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ FOLDER = ROOT / "scripts" / "faults"
 COVERAGE = ROOT / "docs" / "requirements-coverage.md"
 ROW = re.compile(r"^\| ([SQC]\d+) \| (.+?) \| (.*?) ?\|$", re.MULTILINE)
 TEST = re.compile(r"`([\w./]+\.(?:py|ts|tsx))::(.+?)`")
-# Cheap ones first: what a test costs follows from where it lies.
+# Cheap ones first: the cost of a test follows from its folder.
 RANKS = ("frontend/", "tests/unit/", "tests/docs/", "tests/test_", "tests/contract/", "tests/integration/")
 RANKS += ("tests/property/", "tests/crash/", "tests/e2e/")
 
 
 @dataclass(frozen=True, order=True)
 class Named:
-    """A test as the coverage page writes it."""
+    """A test as named on the coverage page."""
 
     rank: int
     file: str
@@ -32,7 +32,7 @@ class Named:
 
 @dataclass(frozen=True)
 class Fault:
-    """`replace` instead of `find`, which `file` holds once; the promises it breaks are `lines`."""
+    """`replace` instead of `find`, which occurs once in `file`; `lines`: the requirements it breaks."""
 
     name: str
     file: str
@@ -44,7 +44,7 @@ class Fault:
     equivalent: str = ""
 
     def planted(self, text: str) -> str:
-        """The file's text with the fault; ValueError when there is not exactly one place for it."""
+        """The file's text with the fault; ValueError unless `find` occurs exactly once."""
         found = text.count(self.find)
         if found != 1:
             raise ValueError(f"{self.name}: its text occurs {found} times in {self.file}")
@@ -54,7 +54,7 @@ class Fault:
 
 
 def load() -> list[Fault]:
-    """Every fault, file by file, in the order they are written; `origin` is the file's name."""
+    """Every fault, file by file, in order; `origin` is the file's name."""
     found = []
     for path in sorted(FOLDER.glob("*.toml")):
         for item in tomllib.loads(path.read_text(encoding="utf-8"))["fault"]:
@@ -76,12 +76,12 @@ def _rank(file: str) -> int:
 
 
 def tests_of(fault: Fault) -> list[Named]:
-    """The named tests of all its lines, the cheap ones first."""
+    """The named tests of all its lines, cheap ones first."""
     return sorted({test for line in fault.lines for test in coverage().get(line, ())})
 
 
 def problems(faults: list[Fault]) -> list[str]:
-    """What is wrong with the list itself."""
+    """Errors of the list itself."""
     out = []
     for fault in faults:
         path = ROOT / fault.file

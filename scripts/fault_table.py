@@ -1,4 +1,4 @@
-"""docs/planted-faults.md: what became of each fault. A run of some of them changes their rows alone."""
+"""docs/planted-faults.md: the outcome of each fault. A run of some faults updates only their rows."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ those that named tests once let pass, `drawn.toml` those whose places were drawn
 
 @dataclass(frozen=True)
 class Outcome:
-    """`by` is the first test that was red."""
+    """`by`: the first red test."""
 
     kind: str
     by: str
 
 
 def kept() -> dict[str, Outcome]:
-    """What the page says now."""
+    """The outcomes on the present page."""
     text = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
     return {name: Outcome(kind, by) for name, kind, by in ROW.findall(text)}
 
 
 def write(faults: list[Fault], outcomes: dict[str, Outcome]) -> None:
-    """The page anew, with what was found out beside what is known of the others."""
+    """Rewrite the page with the new outcomes and the known ones of the other faults."""
     known = kept() | outcomes
     rows = {fault.name: _outcome(fault, known) for fault in faults}
     counts = {

@@ -1,7 +1,7 @@
-"""Writes what a new dataset consists of: its folder, and the simulation of its provider for the demo.
+"""Writes the files of a new dataset: its folder, and the simulation of its provider for the demo.
 
 It works at once on an invented format, a JSON list of `{id, name, lat, lon, time}`: collected, searched, on the globe,
-served by the demo. What only its author knows is left as `…`; a test of the declarations fails until none is left.
+served by the demo. Unknown texts are left as `…`; a test of the declarations fails until none is left.
 """
 
 from __future__ import annotations
@@ -206,7 +206,7 @@ def main() -> None:
 
 
 def write(root: Path, name: str, source: str, kind: str) -> None:
-    """All of it, or nothing when the folder or the simulation exists."""
+    """Writes all files, or none if the folder or the simulation exists."""
     package = root / "src" / "planetwire"
     folder, simulation = package / "datasets" / name, package / "demo" / "providers" / f"{name}.py"
     for place in (folder, simulation):
@@ -214,11 +214,11 @@ def write(root: Path, name: str, source: str, kind: str) -> None:
             raise FileExistsError(None, "exists", str(place.relative_to(root)))
     words = name.replace("_", " ")
     camel = "".join(part.capitalize() for part in source.split("_"))
-    told = {"name": name, "source": source, "kind": kind, "words": words, "title": words.capitalize(), "camel": camel}
+    values = {"name": name, "source": source, "kind": kind, "words": words, "title": words.capitalize(), "camel": camel}
     texts = {"__init__.py": PACKAGE, "declaration.py": DECLARATION, "derive.py": DERIVE, "feed.py": FEED}
-    files = {folder / file: text.format(**told) for file, text in texts.items()}
+    files = {folder / file: text.format(**values) for file, text in texts.items()}
     files |= {folder / "examples" / source / f"{one}.json": json.dumps(body) for one, body in EXAMPLES.items()}
-    files[simulation] = SIMULATION.format(**told)
+    files[simulation] = SIMULATION.format(**values)
     for file, text in files.items():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text.rstrip("\n") + "\n", encoding="utf-8")

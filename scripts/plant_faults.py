@@ -1,8 +1,8 @@
 """Plants one fault at a time in a copy and runs the tests that the coverage page names for the lines it breaks.
 
 `plant_faults.py [--only NAME …] [--jobs N]` runs and writes docs/planted-faults.md; `--list` shows the faults;
-`--draw N --seed S` prints places for new ones. Exit 0: every fault was seen; 1: one was not, or a named test is red
-without any; 2: the list does not fit the tree.
+`--draw N --seed S` prints places for new ones. Exit 0: every fault was detected; 1: one was not, or a named test fails
+without any; 2: the list does not match the tree.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ PHASES = ((0, 1, 2), (3, 4, 5), (6, 7, 8))
 
 
 class Planting:
-    """Every fault through its tests, the cheap ones first; what is seen needs no dearer ones."""
+    """Runs each fault's tests, cheap ones first; a detected fault needs no more expensive ones."""
 
     def __init__(
         self, faults: list[Fault], jobs: int, say: Callable[[str], None], keep: Callable[[dict[str, Outcome]], None]
     ) -> None:
-        """`say` is told of each fault, `keep` after each phase of all that is known."""
+        """`say` is called for each fault, `keep` after each phase with all outcomes so far."""
         self.left = list(faults)
         self.outcomes: dict[str, Outcome] = {}
         self.not_green: set[str] = set()
@@ -72,7 +72,7 @@ class Planting:
         self.left = [fault for fault in self.left if fault.name not in self.outcomes]
 
     def _green(self, tests: set[Named]) -> frozenset[str]:
-        """Those that pass while nothing is planted; the others can say nothing."""
+        """The tests that pass without a fault; the others prove nothing."""
         if not tests:
             return frozenset()
         copy = self._copies.get()
@@ -88,7 +88,7 @@ class Planting:
         for name in sorted(bad):
             self._say(f"NOT GREEN without a fault: {name}")
         if bad:
-            self._say(ran.said[-3000:])
+            self._say(ran.output[-3000:])
         return ran.green
 
     def _plant(self, fault: Fault, tests: list[Named]) -> None:

@@ -1,4 +1,4 @@
-"""Prints the migration text of a table that a dataset declares; its author puts it into `_schema/`."""
+"""Prints the migration of a table that a dataset declares, to be saved in `_schema/`."""
 
 from __future__ import annotations
 

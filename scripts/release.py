@@ -1,7 +1,7 @@
-"""`make release`: wheel, sdist, notes, bill of materials and checksums of the version that is checked out, into dist/.
+"""`make release`: wheel, sdist, notes, bill of materials and checksums of the checked-out version, into dist/.
 
-Refuses what could not be made again from the history: a tree with changes, a version that the changelog does not know,
-a tag that says something else. Times in the archives are those of the commit.
+Refuses a release that is not reproducible from the history: uncommitted changes, a version without a section in the
+changelog, a tag of another version. Times in the archives are those of the commit.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NAME = "planetwire"
 
 
 class Refused(Exception):
-    """Why there is no release of this tree."""
+    """Why this tree cannot be released."""
 
 
 def git(tree: Path, *words: str) -> str:
@@ -31,7 +31,7 @@ def git(tree: Path, *words: str) -> str:
 
 
 def version_of(tree: Path) -> str:
-    """The package's, which the page's has to equal."""
+    """The package's version; the page's must be equal."""
     text = (tree / "src" / NAME / "__init__.py").read_text(encoding="utf-8")
     found = re.search(r'^__version__ = "([^"]+)"$', text, re.MULTILINE)
     if found is None:
@@ -43,7 +43,7 @@ def version_of(tree: Path) -> str:
 
 
 def notes_of(tree: Path, version: str) -> str:
-    """The changelog's section `## <version>`, whatever follows the version on its line."""
+    """The changelog's section `## <version>`, with anything after the version on its line."""
     text = (tree / "CHANGELOG.md").read_text(encoding="utf-8")
     found = re.search(rf"^## {re.escape(version)}(?: [^\n]*)?\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     if found is None or not found[1].strip():
@@ -52,7 +52,7 @@ def notes_of(tree: Path, version: str) -> str:
 
 
 def check_tree(tree: Path, version: str) -> None:
-    """Raises Refused where the history does not hold what would be released, or calls it by another version."""
+    """Raises Refused for uncommitted changes, or a tag of another version."""
     if changed := git(tree, "status", "--porcelain"):
         raise Refused(f"the tree has changes that are not committed:\n{changed}")
     tags = [tag for tag in git(tree, "tag", "--points-at", "HEAD").splitlines() if re.match(r"v\d", tag)]
@@ -63,7 +63,7 @@ def check_tree(tree: Path, version: str) -> None:
 
 
 def build(tree: Path, out: Path, at: datetime) -> None:
-    """The sdist, and the wheel from it, so that it is whole."""
+    """Build the sdist, and the wheel from it, which proves that the sdist is complete."""
     environment = {**os.environ, "SOURCE_DATE_EPOCH": str(int(at.timestamp()))}
     subprocess.run(
         [sys.executable, "-m", "build", "--outdir", out, tree], check=True, env=environment, stdout=sys.stderr
@@ -71,7 +71,7 @@ def build(tree: Path, out: Path, at: datetime) -> None:
 
 
 def checksums(out: Path) -> str:
-    """As `sha256sum --check` reads them."""
+    """In the format of `sha256sum --check`."""
     files = sorted(file for file in out.iterdir() if file.is_file())
     return "".join(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in files)
 

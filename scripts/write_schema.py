@@ -1,7 +1,7 @@
-"""Writes what the migrations add up to, `_schema/head.sql` and `head_observations.sql`, and adds new ones to the list.
+"""Writes the resulting schemas, `_schema/head.sql` and `head_observations.sql`, and lists new migrations.
 
-`_schema/landed.txt` holds each migration's checksum. A line that is there is never written anew: databases have been
-made by that text. Whoever changes a migration before anybody has it takes the line out by hand.
+`_schema/landed.txt` has each migration's checksum. An existing line is never rewritten, since databases were created
+with that text. To change a migration that nobody has applied yet, remove its line by hand.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from planetwire.supervise.embedded_postgres import EmbeddedPostgres, find_binari
 
 SCHEMA = Path(__file__).resolve().parent.parent / "src" / "planetwire" / "_schema"
 HEAD = "-- What the migrations of {engine} add up to. Written by `make schema`; a test compares.\n\n"
-# What depends on the server's own version and on the moment, not on the migrations.
+# Lines that depend on the server's version or the time, not on the migrations.
 VOLATILE = re.compile(r"^(--.*|\\(un)?restrict .*|SET .*|SELECT pg_catalog\.set_config.*)$")
 
 
 def dump(cluster: EmbeddedPostgres, dsn: str) -> str:
-    """The schema of a database, without what changes by itself."""
+    """The schema of a database, without volatile lines."""
     said = subprocess.run(
         [find_binaries(cluster.pg_bin) / "pg_dump", "--schema-only", "--no-owner", "--no-privileges", dsn],
         capture_output=True,
@@ -39,7 +39,7 @@ def dump(cluster: EmbeddedPostgres, dsn: str) -> str:
 
 
 def dump_sqlite() -> str:
-    """The same of an observation file."""
+    """The same for an observation file."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     migrate_sqlite(connection)
     rows = connection.execute("select sql from sqlite_master where sql is not null order by type desc, name")
@@ -49,7 +49,7 @@ def dump_sqlite() -> str:
 
 
 def checksums() -> dict[str, str]:
-    """Of every migration there is, by file name."""
+    """The checksums of all migrations, by file name."""
     return {
         f"{migration.name}.{engine}.sql": migration.checksum
         for engine in ("postgres", "sqlite")
@@ -58,13 +58,13 @@ def checksums() -> dict[str, str]:
 
 
 def landed() -> dict[str, str]:
-    """The list as it is."""
+    """The present list."""
     lines = (SCHEMA / "landed.txt").read_text(encoding="ascii").splitlines()
     return dict(reversed(line.split()) for line in lines)  # type: ignore[arg-type]
 
 
 def whole_list() -> str:
-    """The list with the new ones behind it. Raises SystemExit for one that was changed or is gone."""
+    """The list with new migrations appended. Raises SystemExit for a changed or missing one."""
     known, present = landed() if (SCHEMA / "landed.txt").exists() else {}, checksums()
     for name, checksum in known.items():
         if present.get(name) != checksum:

@@ -1,4 +1,4 @@
-"""Writes docs/settings.md from the settings themselves; a test compares the two."""
+"""Generates docs/settings.md from the settings; a test compares the two."""
 
 from __future__ import annotations
 

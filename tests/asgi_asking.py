@@ -1,4 +1,4 @@
-"""Requests as a server hands them to the application, every byte as it was sent, and what became of each."""
+"""Requests as a server passes them to the application, byte for byte, and their outcomes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Asked:
 
 
 def operations(app: FastAPI) -> list[Operation]:
-    """Every route, whatever it is included by; WebSockets have the method WEBSOCKET."""
+    """Every route, also of included routers; WebSockets have the method WEBSOCKET."""
     found = []
     for route in iter_route_contexts(app.routes):
         path = str(route.path)
@@ -62,7 +62,7 @@ def operations(app: FastAPI) -> list[Operation]:
 
 @contextmanager
 def lines_of_log() -> Iterator[list[str]]:
-    """What the console would show meanwhile: one item a write."""
+    """The console output meanwhile: one item per write."""
     written = io.StringIO()
     lines: list[str] = []
     before = structlog.get_config()
@@ -80,13 +80,13 @@ def lines_of_log() -> Iterator[list[str]]:
 
 
 def _somebody_else() -> str:
-    """An address that nobody had: one that sent wrong credentials is braked, and would find every door shut."""
+    """An unused address: one that sent wrong credentials is rate-limited, and every request would be refused."""
     number = next(_addresses)
     return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
 
 async def ask(app: FastAPI, asked: Asked, server: tuple[str, int]) -> int:
-    """The status. An exception that leaves the application travels on."""
+    """The status. An exception from the application propagates."""
     raw_path, _, query = asked.target.partition(b"?")
     scope = {
         "type": "http",
@@ -111,7 +111,7 @@ async def ask(app: FastAPI, asked: Asked, server: tuple[str, int]) -> int:
         first = next(messages, None)
         if first is not None:
             return first
-        await begun.wait()  # streams go on until the client leaves
+        await begun.wait()  # streams continue until the client leaves
         return {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
@@ -124,7 +124,7 @@ async def ask(app: FastAPI, asked: Asked, server: tuple[str, int]) -> int:
 
 
 async def talk(app: FastAPI, asked: Asked, messages: Sequence[str | bytes], server: tuple[str, int]) -> list[Any]:
-    """What a WebSocket was sent, the refusal of its handshake among it; it leaves when all it said was answered."""
+    """The messages sent to a WebSocket, with a refusal of its handshake; it leaves when all its own are answered."""
     raw_path, _, query = asked.target.partition(b"?")
     scope = {
         "type": "websocket",
@@ -151,7 +151,7 @@ async def talk(app: FastAPI, asked: Asked, messages: Sequence[str | bytes], serv
     async def receive() -> Any:
         if said:
             return said.pop(0)
-        async with answered:  # accepted, greeted, and a frame for each
+        async with answered:  # the accept, the greeting, and a frame for each message
             await answered.wait_for(lambda: len(sent) >= len(messages) + 2)
         return {"type": "websocket.disconnect", "code": 1000}
 

@@ -1,4 +1,4 @@
-"""Small whole bodies in the formats that feeds come in."""
+"""Small complete bodies in the formats of feeds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A relay between a client and a server that can be unplugged or made a black hole: the network, as tests need it."""
+"""A proxy between a client and a server that can be unplugged or made a black hole, to simulate network failures."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ CHUNK_BYTES = 64 * 1024
 
 
 class Cable:
-    """Forwards a loopback port of its own to `url`: `http://host:port`, or `unix:/path` of a socket.
+    """Forwards its own loopback port to `url`: `http://host:port`, or `unix:/path` of a socket.
 
-    Unplugged, it resets what is open and refuses what is new. As a black hole it keeps everything open and forwards
-    nothing: neither side hears of the other again, not even of its end.
+    Unplugged, it resets open connections and refuses new ones. As a black hole it keeps all connections open and
+    forwards nothing: neither side receives anything from the other, not even its end.
     """
 
     def __init__(self, url: str) -> None:
@@ -52,15 +52,15 @@ class Cable:
         self._do(self._start())
 
     def unplug(self) -> None:
-        """Reset every connection and take no new one."""
+        """Reset every connection and accept no new one."""
         self._do(self._stop())
 
     def swallow(self) -> None:
-        """Be a black hole, for what is open and for what is new."""
+        """Be a black hole, for open and new connections."""
         self._do(self._set_hole(True))
 
     def heal(self) -> None:
-        """Forward new connections again. Those that met the hole stay in it, as behind a router that restarted."""
+        """Forward new connections again. Those in the black hole stay dead, as behind a router that restarted."""
         self._do(self._set_hole(False))
 
     async def _set_hole(self, swallows: bool) -> None:
@@ -87,15 +87,15 @@ class Cable:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _end(self) -> None:
-        """Nothing of it is left to be collected later, in a test that knows nothing of it: also no connection that
-        was taken while it was being unplugged.
+        """Close everything, so that nothing is left to be garbage-collected in another test, including connections that
+        were accepted while it was being unplugged.
         """
         await self._stop()
         while others := asyncio.all_tasks() - {asyncio.current_task()}:
             for task in others:
                 task.cancel()
             await asyncio.gather(*others, return_exceptions=True)
-        await asyncio.sleep(0)  # what was aborted is closed in the next turn
+        await asyncio.sleep(0)  # aborted connections are closed in the next turn
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
@@ -136,7 +136,7 @@ class _Line:
         self.cut = asyncio.Event()
 
     async def pump(self, source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
-        """Forward until the source ends; once the line is dead, its end is not passed on either."""
+        """Forward until the source ends; once the line is dead, not even the end is forwarded."""
         try:
             while chunk := await source.read(CHUNK_BYTES):
                 if not self.dead:

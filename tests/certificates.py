@@ -1,4 +1,4 @@
-"""Certificates that belong to nobody, made when they are needed."""
+"""Self-signed certificates, created on demand."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ class Made:
         return {"PLANETWIRE_TLS_CERT": str(self.cert), "PLANETWIRE_TLS_KEY": str(self.key)}
 
     def trust(self) -> ssl.SSLContext:
-        """A client as a browser: by name, and nothing but this."""
+        """A client's context like a browser's: checks the name, and trusts only this certificate."""
         return ssl.create_default_context(cafile=str(self.cert))
 
 
 def self_signed(folder: Path, name: str = "localhost", *, expired: bool = False, password: str | None = None) -> Made:
-    """By the program that operators use. Where there is none, the test is skipped, but not in CI."""
+    """Made with openssl, as operators do. Without it the test is skipped, but not in CI."""
     openssl = program("openssl")
     made = Made(folder / f"{name}.pem", folder / f"{name}.key")
     lock = ["-passout", f"pass:{password}"] if password else ["-noenc"]

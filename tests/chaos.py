@@ -1,6 +1,6 @@
-"""A ledger under trouble: many jobs, real worker processes that are started again, and a view from outside.
+"""A ledger under failures: many jobs, real worker processes that are restarted, and an outside observer.
 
-Lease 2 s; first back-offs are short, so that a scenario takes seconds. Nothing else differs from the product.
+Lease 2 s; first back-offs are short, so that a scenario takes seconds. Everything else is as in the product.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from planetwire.supervise.parentage import ends_with_parent
 SOURCES, JOBS_EACH, BATCHES = 12, 6, 4
 JOBS = SOURCES * JOBS_EACH
 WORKER = Path(__file__).parent / "chaos_worker.py"
-WITHIN_S = 150.0  # generous: what is waited for is the last final state
+WITHIN_S = 150.0  # generous: until the last final state
 LOOK_S = 0.02
 STARTS_MAX = 60
 GIVEN_UP = (*CONNECTION_ERRORS, *SERVER_BUSY, BackendError)
@@ -40,7 +40,7 @@ from generate_series(0, $2 - 1) n
 
 @dataclass
 class Crew:
-    """Worker processes by name; one that ended is started again, as the supervisor does, until `stop`."""
+    """Worker processes by name; one that ended is restarted, as by the supervisor, until `stop`."""
 
     options: tuple[str, ...] = ()
     command: tuple[str, ...] = (sys.executable, str(WORKER))
@@ -49,7 +49,7 @@ class Crew:
     _keepers: list[asyncio.Task[None]] = field(default_factory=list)
 
     def hire(self, name: str, dsn: str, *prefix: str) -> None:
-        """`prefix`: a program that becomes the worker, as `faketime` does."""
+        """`prefix`: a program that execs the worker, such as `faketime`."""
         self._keepers.append(asyncio.create_task(self._keep(name, dsn, prefix)))
 
     async def _keep(self, name: str, dsn: str, prefix: tuple[str, ...]) -> None:
@@ -69,7 +69,7 @@ class Crew:
             await asyncio.sleep(0.1)
 
     def kill_one(self) -> None:
-        """`kill -9` of a worker that is alive."""
+        """`kill -9` of a live worker."""
         self.kill(random.choice([name for name, process in self.processes.items() if process.returncode is None]))
 
     def kill(self, name: str) -> None:
@@ -83,7 +83,7 @@ class Crew:
 
 @dataclass
 class Stage:
-    """One durable cluster with our tables, the oracle's notes, and a superuser who can always look."""
+    """One durable cluster with our tables, the oracle's notes, and a superuser that can always query."""
 
     cluster: EmbeddedPostgres
     crew: Crew
@@ -101,7 +101,7 @@ class Stage:
         await owner.close()
 
     async def ask(self, query: str, *arguments: Any) -> Any:
-        """The first value, from a connection that is kept; None while the server does not answer."""
+        """The first value, over a kept connection; None while the server does not answer."""
         try:
             if self._admin is None or self._admin.is_closed():
                 self._admin = await connect(dsn_of(self.cluster.socket_dir, "postgres"), application="test")
@@ -110,14 +110,14 @@ class Stage:
             return None
 
     async def until(self, query: str, wanted: Callable[[Any], bool]) -> None:
-        """Look until the value is as wanted."""
+        """Poll until the value is as wanted."""
         async with asyncio.timeout(WITHIN_S):
             while not ((value := await self.ask(query)) is not None and wanted(value)):
                 assert self.crew.starts < STARTS_MAX, "workers end as soon as they are started"
                 await asyncio.sleep(LOOK_S)
 
     async def batches(self, share: float) -> None:
-        """Until this share of all batches is committed."""
+        """Wait until this share of all batches is committed."""
         await self.until("select count(*) from effects", lambda n: bool(n >= share * JOBS * BATCHES))
 
     async def all_final(self) -> None:
@@ -126,7 +126,7 @@ class Stage:
         )
 
     async def at_shares(self, shares: tuple[float, ...], trouble: Callable[[], Awaitable[object]]) -> None:
-        """Make trouble each time another share of the work is done."""
+        """Cause a failure each time another share of the work is done."""
         for share in shares:
             await self.batches(share)
             await trouble()
@@ -145,7 +145,7 @@ class Stage:
 
 @asynccontextmanager
 async def stage(folder: Path, *options: str, **config: str) -> AsyncIterator[Stage]:
-    """A started cluster with its jobs submitted; nobody works yet. `options` go to every worker."""
+    """A started cluster with its jobs submitted and no worker yet. `options` go to every worker."""
     cluster = EmbeddedPostgres(folder, config={"shared_buffers": "32MB", **config})
     await asyncio.to_thread(cluster.start)
     made = Stage(cluster, Crew(options))

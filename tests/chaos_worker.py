@@ -1,4 +1,4 @@
-"""One work process of the product on the given ledger, with a handler that leaves countable effects."""
+"""One of the product's work processes on the given ledger, with a handler whose effects can be counted."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from planetwire.outbox.wakeup_memory import MemoryWakeup
 from planetwire.runtime.clock import SystemClock
 from planetwire.settings import JobSettings
 
-BATCH_S = 0.02  # what a batch takes beside its commit
+BATCH_S = 0.02  # duration of a batch without its commit
 ROWS = 7
 SETTINGS = JobSettings(lease_s=2, heartbeat_s=0.5, poll_s=0.1, concurrency=4)
-PAUSES = {"retry_s": 0.2, "rescue_retry_s": 0.1}  # before a job is tried again
+PAUSES = {"retry_s": 0.2, "rescue_retry_s": 0.1}  # before a job is retried
 
 
 def handler(queue: PostgresJobQueue, pool: Pool) -> Handler:
@@ -43,7 +43,7 @@ def handler(queue: PostgresJobQueue, pool: Pool) -> Handler:
 async def open_queue(dsn: str, application: str, most: int) -> AsyncIterator[tuple[PostgresJobQueue, Pool]]:
     pool = await open_pool(dsn, application=application, min_size=1, max_size=most)
     try:
-        # Either way of claiming is right, also beside the other.
+        # Both ways of claiming are correct, also when mixed.
         yield PostgresJobQueue(pool, SETTINGS, few_sources=random.choice((0, 200)), **PAUSES), pool
     finally:
         pool.terminate()

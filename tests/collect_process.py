@@ -1,7 +1,7 @@
-"""A process that runs the real collector, one feed at a time as it is told, and says what came of it and what it cost.
+"""A process that runs the real collector, one feed at a time on command, and reports the result and its memory.
 
 Each line of standard input is `{"source", "url", …}` with settings of the feed; each line of output is the result and
-the greatest resident size, as the kernel counts it, since the line was read.
+the peak resident size, by the kernel, since the line was read.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ SIZE_MAX = 2 * 1024**3
 
 
 def peak_mib() -> float:
-    """VmHWM."""
+    """The peak resident size (VmHWM)."""
     lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
 
 
 def forget_peak() -> None:
-    """The kernel counts from the present size again."""
+    """Reset the kernel's peak to the present size."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
 
 
 async def collected(folder: Path, source: str, feed: dict[str, Any]) -> dict[str, Any]:
-    """What a collect job would be told."""
+    """The result that a collect job would get."""
     clock = SystemClock()
     settings = Settings(data_dir=folder, feeds={source: feed})
     check_supported(settings)
@@ -56,13 +56,13 @@ async def collected(folder: Path, source: str, feed: dict[str, Any]) -> dict[str
 
 
 def main() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (SIZE_MAX, SIZE_MAX))  # should a bound be gone, only this ends
+    resource.setrlimit(resource.RLIMIT_AS, (SIZE_MAX, SIZE_MAX))  # if a limit fails, only this process ends
     folder = Path(sys.argv[1])
     configure_logging("json", "error")
     for line in sys.stdin:
-        told = json.loads(line)
+        command = json.loads(line)
         forget_peak()
-        result = asyncio.run(collected(folder, told.pop("source"), told))
+        result = asyncio.run(collected(folder, command.pop("source"), command))
         print(json.dumps(result | {"peak_mib": peak_mib()}), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Stand-ins for tests that need no I/O: a log in memory that keeps all of the port's promises."""
+"""Fakes for tests without I/O: an in-memory log that satisfies the port's contract."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planetwire.model import LogEvent, ResyncReason
 
 
 class MemoryEventLog:
-    """The port EventLog, plus `append`, `prune`, and switches to fail or to hold reads."""
+    """The port EventLog, plus `append`, `prune`, and switches to fail or to block reads."""
 
     def __init__(self, epoch: str = "abcdef012345") -> None:
         self.epoch = epoch
@@ -29,7 +29,7 @@ class MemoryEventLog:
         self._pruned: dict[str, int] = defaultdict(int)
 
     def append(self, topic: str, **payload: Any) -> LogEvent:
-        """Commit one event; the caller hands it to the hub."""
+        """Commit one event; the caller publishes it to the hub."""
         prev, self._head = self._heads[topic], self._head + 1
         body = {**payload, "topic": topic, "revision": self._head, "prev_revision": prev, "epoch": self.epoch}
         event = LogEvent(topic, self._head, prev, orjson.dumps(body))

@@ -1,4 +1,4 @@
-"""A full disk, as the programs of this process see it."""
+"""A full disk, simulated for this process."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-MX_FRAME = 16  # where the index of a SQLite file's write-ahead log says how many frames that holds
+MX_FRAME = 16  # offset in the index of a SQLite write-ahead log of its number of frames
 HEADER_BYTES, FRAME_BYTES = 32, 24 + 4_096
 
 
 def journal_end(path: Path) -> int:
-    """Up to where the write-ahead log of a SQLite file is written; the file itself is longer from the start."""
+    """The used length of a SQLite file's write-ahead log; the file itself is longer from the start."""
     index = path.with_name(f"{path.name}-shm").read_bytes()
     frames: int = struct.unpack_from("=I", index, MX_FRAME)[0]
     return HEADER_BYTES + frames * FRAME_BYTES
@@ -21,7 +21,7 @@ def journal_end(path: Path) -> int:
 
 @contextmanager
 def file_size_limit(size_bytes: int) -> Iterator[None]:
-    """No file of this process may grow beyond this."""
+    """No file may grow beyond this through this process."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
     try:

@@ -1,4 +1,4 @@
-"""A real Chromium. Missing: the test is skipped at home and fails in CI."""
+"""A real Chromium. If it is missing, the test is skipped locally and fails in CI."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # Software WebGL: newer Chromium refuses it unless told that this is meant.
+    # Software WebGL: newer Chromium refuses it without this flag.
     "--use-gl=angle",
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
 ]
-DESKTOP = {"width": 1440, "height": 900}
+DESKTOP = {"width": 1280, "height": 720}
 PHONE = {"width": 390, "height": 844}
-PATIENCE_MS = 60_000  # how busy the machine is decides nothing
+PATIENCE_MS = 60_000  # the machine's load must not decide
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """One browser a test session."""
+    """One browser per test session."""
     executable = program("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=executable, args=FLAGS, headless=True)
@@ -48,7 +48,7 @@ def browser() -> Iterator[Browser]:
 
 
 class Watched:
-    """What a page must not do: throw, log an error, or ask anybody but us."""
+    """Detects what a page must not do: throw, log an error, or send a request to another host."""
 
     def __init__(self, page: Page) -> None:
         self.errors: list[str] = []

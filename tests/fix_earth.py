@@ -1,4 +1,4 @@
-"""The Earth half of a web process inside the test, its loops one by one, so that a single stage can be broken."""
+"""The Earth half of a web process inside the test, with separate loops, so that a single stage can be stopped."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SECRETS = Secrets(TOKEN, INGEST, b"key")
 
 @dataclass
 class Earth:
-    """`settings` lead a `planetwire doctor` to it."""
+    """`settings` are those for a `planetwire doctor` of it."""
 
     settings: Settings
     web: serving.Web
@@ -45,7 +45,7 @@ class Earth:
         await end_all([self.tasks.pop(loop)])
 
     async def led(self) -> None:
-        """Wait until a relay leads and somebody listens."""
+        """Wait until a relay leads and the listener is connected."""
 
         async def so() -> bool:
             return bool(
@@ -59,14 +59,14 @@ class Earth:
         await until(so)
 
     async def doctor(self, **options: Any) -> dict[str, Json]:
-        """What `planetwire doctor` finds, by step."""
+        """The result of `planetwire doctor`, by step."""
         steps = await asyncio.to_thread(doctor.examine, self.settings, **options)
         return {step["step"]: step for step in steps}
 
 
 @pytest_asyncio.fixture
 async def earth(pg_dsn: str, pg_pool: Pool, tmp_path: Path) -> AsyncIterator[Earth]:
-    """Running, with a relay that leads and no feeds. How busy the machine is decides nothing: a doctor waits."""
+    """Running, with a leading relay and no feeds. The machine's load must not decide: a doctor waits."""
     with pytest.MonkeyPatch.context() as patient:
         patient.setattr(probe, "PROBE_TIMEOUT_S", WAIT_S)
         for name in ("STEP_S", "WRITE_S", "ACQUIRE_S", "CANARY_S", "DELIVERY_S"):
@@ -100,7 +100,7 @@ async def running_earth(dsn: str, pool: Pool, data_dir: Path, **more: Any) -> As
 
 
 class _no_signals:
-    """uvicorn would take the test runner's signals."""
+    """Otherwise uvicorn would replace the test runner's signal handlers."""
 
     def __enter__(self) -> None: ...
 

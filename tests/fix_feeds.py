@@ -1,4 +1,4 @@
-"""The feed server in this process, on its own thread; its clock stands still until a test advances it."""
+"""The feed server in a thread of this process; its clock stands still until a test advances it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def running_feed_server(
 
 @pytest.fixture
 def feed_server() -> Iterator[FeedServer]:
-    """Simulated feeds at 2026-03-20T12:00:30Z, time standing still; see planetwire.demo.server for its controls."""
+    """Simulated feeds at 2026-03-20T12:00:30Z, with a stopped clock; see planetwire.demo.server for its controls."""
     with running_feed_server() as server:
         yield server
 
@@ -62,6 +62,6 @@ def feed_environment(feed_server: FeedServer) -> dict[str, str]:
 
 @pytest.fixture
 def start_feed_server() -> Iterator[Callable[..., FeedServer]]:
-    """Starts feed servers with options of their own; ends them afterwards."""
+    """Starts feed servers with given options; stops them afterwards."""
     with ExitStack() as stack:
         yield lambda **options: stack.enter_context(running_feed_server(**options))

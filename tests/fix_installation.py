@@ -1,4 +1,4 @@
-"""A whole Planetwire as its users start it: a real process tree on a data dir of its own."""
+"""A complete Planetwire as users start it: a real process tree on its own data dir."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ import seed_cluster
 PROGRAM = (sys.executable, "-m", "planetwire")
 START_TIMEOUT_S = 180.0
 STOP_TIMEOUT_S = 90.0
-# Settings under which nothing is fetched: the installation does what the test does to it, and nothing else.
+# Settings without any fetching: only the test changes the installation's data.
 NO_FEEDS = {f"PLANETWIRE_FEEDS__{source}__ENABLED": "false" for source in ("CELESTRAK_GP", "USGS_QUAKES", "AWC_METAR")}
 
 
@@ -53,7 +53,7 @@ class Installation:
     process: subprocess.Popen[str] | None = None
     login_url: str = ""
     program: tuple[str, ...] = PROGRAM
-    from_nothing: bool = False  # a first start as it is; else with a PostgreSQL folder that is there already
+    from_nothing: bool = False  # a real first start; else with a prepared PostgreSQL folder
 
     def start(self) -> Installation:
         """Start and wait for the printed address."""
@@ -82,7 +82,7 @@ class Installation:
         return wanted and own and earth and not self.data_dir.exists()
 
     def log(self) -> str:
-        """What it wrote to stderr."""
+        """Its stderr."""
         return (self.data_dir.parent / f"{self.data_dir.name}.log").read_text(errors="replace")
 
     @property
@@ -101,7 +101,7 @@ class Installation:
         return (self.data_dir / f"{name}.token").read_text().strip()
 
     def execute(self, statement: str) -> str:
-        """Run SQL as any other program would; the command tag."""
+        """Run SQL as any other program would; returns the command tag."""
         return str(self._sql("execute", statement))
 
     def value(self, query: str) -> Any:
@@ -116,7 +116,7 @@ class Installation:
             finally:
                 await connection.close()
 
-        # A thread of its own: the browser's driver keeps an event loop in this one.
+        # In another thread: the browser's driver keeps an event loop in this one.
         with ThreadPoolExecutor(1) as pool:
             return pool.submit(asyncio.run, run()).result(30)
 
@@ -134,7 +134,7 @@ class Installation:
         )
 
     def submit(self, client: httpx.Client, task_type: str, source: str) -> int:
-        """A job's id."""
+        """Returns the job's id."""
         answer = client.post("/api/v1/jobs", json={"task_type": task_type, "source": source})
         assert answer.status_code == 202, answer.text
         return int(answer.json()["task_id"])
@@ -155,7 +155,7 @@ class Installation:
         return found
 
     def children(self) -> dict[str, int]:
-        """Pids by role: web, work, collect, postgres, feeds; of several of one role, any."""
+        """Pids by role: web, work, collect, postgres, feeds; any one of several of a role."""
         return {role: pid for pid, role in self.roles().items()}
 
     def roles(self) -> dict[int, str]:
@@ -175,13 +175,13 @@ class Installation:
         return found
 
     def kill(self, role: str) -> int:
-        """SIGKILL one child; its pid."""
+        """SIGKILL one child; returns its pid."""
         pid = self.children()[role]
         os.kill(pid, signal.SIGKILL)
         return pid
 
     def stop(self) -> int:
-        """SIGTERM, and the exit status."""
+        """SIGTERM; returns the exit status."""
         if self.process is None:
             return 0
         if self.process.poll() is None:
@@ -208,7 +208,7 @@ def _role(command: list[bytes]) -> str:
 
 @contextmanager
 def an_installation(*command: str, from_nothing: bool = False, **environment: str) -> Iterator[Installation]:
-    """Runs on a data dir of its own, for tests that share it."""
+    """An installation on its own data dir, for tests that share it."""
     folder = Path(tempfile.mkdtemp(prefix="pw-shared-"))
     folder.chmod(0o755)
     made = Installation(folder / "data", command, environment, from_nothing=from_nothing)
@@ -221,7 +221,7 @@ def an_installation(*command: str, from_nothing: bool = False, **environment: st
 
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
-    """A fresh place that an unprivileged PostgreSQL can reach too."""
+    """A fresh folder that an unprivileged PostgreSQL can reach too."""
     folder = Path(tempfile.mkdtemp(prefix="pw-e2e-"))
     folder.chmod(0o755)
     yield folder / "data"
@@ -230,7 +230,7 @@ def data_dir() -> Iterator[Path]:
 
 @pytest.fixture
 def installation(data_dir: Path) -> Iterator[Callable[..., Installation]]:
-    """Starts installations on one data dir; ends them afterwards."""
+    """Starts installations on one data dir; stops them afterwards."""
     started: list[Installation] = []
 
     def start(*command: str, **environment: str) -> Installation:
@@ -245,6 +245,6 @@ def installation(data_dir: Path) -> Iterator[Callable[..., Installation]]:
 
 @pytest.fixture(scope="session")
 def demo_installation() -> Iterator[Installation]:
-    """One running demo, shared by the tests that only look."""
+    """One running demo, shared by tests that only read."""
     with an_installation("demo") as made:
         yield made

@@ -1,4 +1,4 @@
-"""Says once what was skipped for want of a program, and lets nothing be skipped in CI."""
+"""Reports once which tests were skipped for a missing program, and permits no skips in CI."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from missing import said_once
 
 
 def _skipped(config: pytest.Config) -> list[str]:
-    """Why tests were skipped, as far as this process counts them: a parallel run's workers do not."""
+    """The reasons of skipped tests, in the process that counts them: not in a parallel run's workers."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     reports = reporter.stats.get("skipped", []) if reporter is not None else []
     return [str(report.longrepr[-1]) if isinstance(report.longrepr, tuple) else "" for report in reports]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """What is missing on this machine, and how to get it, in one line."""
+    """Print what is missing on this machine, and how to install it, in one line."""
     line = said_once(_skipped(config))
     if line is not None:
         terminalreporter.write_line(line, yellow=True)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """In CI nothing is skipped: what a new machine needs, `.ci/run` installs."""
+    """In CI nothing is skipped: `.ci/run` installs what a new machine needs."""
     if os.environ.get("CI") and _skipped(session.config) and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,4 +1,4 @@
-"""An observation store in a fresh place, with its log, a clock moved by hand, and patches to put in."""
+"""An observation store in a fresh place, with its log, a manual clock, and patches to append."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BACKENDS = ("sqlite", "postgres")
 
 @dataclass
 class Observations:
-    """A started store and log over one place, and the events that the store announced."""
+    """A started store and log over one place, and the events that the store published."""
 
     clock: ManualClock
     store: Any
@@ -51,7 +51,7 @@ class Observations:
 
     @asynccontextmanager
     async def refusing(self) -> AsyncIterator[None]:
-        """The log takes no write for a while: the file is locked, or the database says no."""
+        """The log refuses writes for a while: the file is locked, or the database refuses."""
         if self.path.exists():
             with closing(sqlite3.connect(self.path, isolation_level=None)) as other:
                 other.execute("begin immediate")
@@ -63,7 +63,7 @@ class Observations:
         await self.rows("alter table observation_patch_events drop constraint never")
 
     async def size_bytes(self) -> int:
-        """What the events and readings take on the disk."""
+        """The disk space of events and readings."""
         if self.path.exists():
             await self.store.aclose()
             return self.path.stat().st_size
@@ -100,7 +100,7 @@ async def open_observations(path: Path, clock: ManualClock, **settings: float) -
 
 @asynccontextmanager
 async def postgres_observations(dsn: str, clock: ManualClock, **settings: float) -> AsyncIterator[Observations]:
-    """The same in a database, with a pool of its own: as another process would have it."""
+    """The same in a database, with its own pool, as in another process."""
     pool = await open_pool(dsn, application="observations", max_size=6)
 
     async def rows(query: str) -> list[tuple[Any, ...]]:
@@ -149,18 +149,18 @@ async def pg_observations(pg_dsn: str) -> AsyncIterator[Observations]:
 
 @pytest.fixture(params=BACKENDS)
 def observation_cluster(request: pytest.FixtureRequest) -> EmbeddedPostgres | None:
-    """The server for a store in PostgreSQL, None for a file: once each."""
+    """Parametrized: the server for a store in PostgreSQL, or None for a file."""
     return request.getfixturevalue("pg_cluster") if request.param == "postgres" else None
 
 
 @pytest_asyncio.fixture
 async def observations(observation_cluster: EmbeddedPostgres | None, tmp_path: Path) -> AsyncIterator[Observations]:
-    """A store in a fresh place, once on each backend: they keep the same promises."""
+    """A store in a fresh place, once on each backend: they satisfy the same contract."""
     if observation_cluster is None:
         async with sqlite_observations_in(tmp_path) as opened:
             yield opened
         return
-    from fix_postgres import fresh_database  # a fixture module itself: not before it was registered
+    from fix_postgres import fresh_database  # itself a fixture module: must not be imported before its registration
 
     async with (
         fresh_database(observation_cluster) as dsn,

@@ -1,4 +1,4 @@
-"""A real PgBouncer in transaction mode before the test cluster. Missing: skipped at home, a failure in CI."""
+"""A real PgBouncer in transaction mode in front of the test cluster. If missing: skipped locally, a failure in CI."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from missing import program
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, _becomes
 from planetwire.supervise.parentage import ends_with_parent
 
-# Fewer server connections than any test has clients, so that a client's next transaction really goes elsewhere.
-# Round robin does the rest: the server connection that has waited longest comes first.
+# Fewer server connections than any test has clients, so that a client's next transaction really uses another one.
+# With round robin the server connection that has been idle longest comes first.
 CONFIG = """[databases]
 * = host={server}
 [pgbouncer]
@@ -39,7 +39,7 @@ START_S = 60.0
 
 @pytest.fixture(scope="session")
 def pooler(pg_cluster: EmbeddedPostgres) -> Iterator[str]:
-    """`host:port` of a pooler that leads to every database of the cluster."""
+    """`host:port` of a pooler for every database of the cluster."""
     executable = program("pgbouncer")
     folder = Path(tempfile.mkdtemp(prefix="pw-pooler-"))
     folder.chmod(0o755)
@@ -50,7 +50,7 @@ def pooler(pg_cluster: EmbeddedPostgres) -> Iterator[str]:
     become, tie = _becomes(pg_cluster._identity), ends_with_parent(SIGTERM)
 
     def before_exec() -> None:
-        """It refuses root, and the cluster's socket is open to the cluster's own user alone."""
+        """PgBouncer refuses to run as root, and only the cluster's own user may use the cluster's socket."""
         become()
         tie()
 

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests: one embedded cluster a test process, one fresh migrated database a test."""
+"""A real PostgreSQL for tests: one embedded cluster per test process, one fresh migrated database per test."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from planetwire.migrating.migrate import migrate_postgres
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 
 TEMPLATE = "template_planetwire"
-# As files: a third of the CPU time of a copy through the log, where nothing is flushed anyway.
+# By file copy: a third of the CPU time of a copy through the WAL, since nothing is flushed anyway.
 CREATE = f"create database {{name}} template {TEMPLATE} owner planetwire strategy file_copy"
-FIRST_ID = 2**31 + 1  # every id of every test is beyond what four bytes hold
+FIRST_ID = 2**31 + 1  # all ids in tests exceed four bytes
 _numbers = itertools.count()
 
 
@@ -61,7 +61,7 @@ async def _make_template(cluster: EmbeddedPostgres) -> None:
 
 @contextmanager
 def database_of(cluster: EmbeddedPostgres, script: str = "") -> Iterator[str]:
-    """A migrated database for several tests, which clean up between them; `script` is run in it first."""
+    """A migrated database for several tests, which clean up after themselves; `script` is run in it first."""
     name = f"m_{os.getpid()}_{next(_numbers)}"
     dsn = _with_database(cluster.dsn, name)
     admin = dsn_of(cluster.socket_dir, "postgres", "postgres")

@@ -1,6 +1,6 @@
-"""The reverse proxies that examples are shipped for, as real programs in front of a server of the test.
+"""The reverse proxies with shipped examples, as real programs in front of a test server.
 
-A program that is missing: its tests are skipped at home and fail in CI.
+If a program is missing, its tests are skipped locally and fail in CI.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DEPLOY = Path(__file__).resolve().parents[1] / "deploy"
 HEARTBEAT_S = 0.5
 READ_TIMEOUT_S = 2
 
-# Around our part, as a distribution has it: with compression that takes streams too unless our part says no.
+# The rest of the configuration, as in a distribution: with compression, also of streams unless our part disables it.
 NGINX = """daemon off; pid {folder}/pid; error_log stderr; events {{}}
 http {{
     types {{ text/javascript js; }}
@@ -38,7 +38,7 @@ CADDY = "{{\n\tadmin off\n\tauto_https off\n\tgrace_period 100ms\n}}\n{example}"
 
 @dataclass
 class Proxy:
-    """A proxy that is shipped an example for: how it is started, and what of the example the test has to change."""
+    """A proxy with a shipped example: its start command, and the test's changes to the example."""
 
     program: str
     file: str
@@ -58,7 +58,7 @@ class Proxy:
         return made
 
     def reading(self, static: Path) -> Proxy:
-        """The same with the part that the example has behind `#`: files of the page straight from the disk."""
+        """The same with the example's commented-out part: files of the page directly from disk."""
         example = (DEPLOY / self.file).read_text(encoding="utf-8")
         found = re.search(r"(?m)^(\s+)#(?:location|handle) /assets/[^}]*?(?:\{[^}]*\}[^}]*?)?^\1#\}\n", example)
         assert found is not None
@@ -116,7 +116,7 @@ async def listens(port: int) -> bool:
 
 @asynccontextmanager
 async def behind(proxy: Proxy, folder: Path, **settings: Any) -> AsyncIterator[tuple[Live, int]]:
-    """A server, and the port of the proxy before it."""
+    """A server, and the port of the proxy in front of it."""
     async with live_server(heartbeat_s=HEARTBEAT_S, **settings) as live, running(proxy, folder, live.port) as port:
         yield live, port
-        await SseClient.close_all()  # a proxy that ends waits for its connections
+        await SseClient.close_all()  # the proxy waits for its connections before it ends

@@ -1,4 +1,4 @@
-"""Each role as a process of its own on the test's database, as on several hosts."""
+"""Each role as a separate process on the test's database, as on several hosts."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Role:
 
 @pytest_asyncio.fixture
 async def start(tmp_path: Path, pg_dsn: str, feed_environment: dict[str, str]) -> AsyncIterator[Start]:
-    """Starts roles on the test's database and one data dir; ends them afterwards."""
+    """Starts roles on the test's database and one data dir; stops them afterwards."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PLANETWIRE_")}
     environment |= feed_environment | {
         "PLANETWIRE_DATABASE_URL": pg_dsn,

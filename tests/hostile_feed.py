@@ -1,6 +1,6 @@
-"""A feed that means harm: a real HTTP server on loopback whose answers are written byte by byte, by scripts.
+"""A malicious feed: a real HTTP server on loopback whose answers are written byte by byte, by scripts.
 
-Two addresses of the loopback network stand for two hosts. Whatever it sends ends when the client goes.
+Two loopback addresses stand for two hosts. Every script ends when the client disconnects.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Script = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 def bomb(size_bytes: int) -> bytes:
-    """So many zeros as gzip, a thousandth of that as bytes; without an end, which nobody should come to."""
+    """So many zeros as gzip, compressed to a thousandth; without the end, which no reader should reach."""
     packer = zlib.compressobj(9, wbits=31)
     start = packer.compress(bytes(MIB)) + packer.flush(zlib.Z_FULL_FLUSH)
     block = packer.compress(bytes(MIB)) + packer.flush(zlib.Z_FULL_FLUSH)
@@ -32,7 +32,7 @@ def bomb(size_bytes: int) -> bytes:
 def head(status: int = 200, **headers: str | int) -> bytes:
     """Status line and headers; underscores in names are hyphens.
 
-    Every connection ends with its answer, and the answer says so: who kept it would ask again on one that is closing.
+    Every connection ends with its answer, and the answer says so: a client that kept it would reuse a closing one.
     """
     lines = [
         f"HTTP/1.1 {status} X",
@@ -54,7 +54,7 @@ def plainly(*parts: bytes) -> Script:
 
 
 def at_length(first: bytes, block: bytes, size_bytes: int | None) -> Script:
-    """The first bytes, then blocks up to a size; None: without end."""
+    """The first bytes, then blocks up to a size; None: endless."""
 
     async def script(writer: asyncio.StreamWriter) -> None:
         writer.write(first)
@@ -68,7 +68,7 @@ def at_length(first: bytes, block: bytes, size_bytes: int | None) -> Script:
 
 
 def chunked(block: bytes, size_bytes: int | None, status: int = 200, first: bytes = b"", **headers: str) -> Script:
-    """Blocks as chunks, `first` as a chunk before them; an end only for what has a size."""
+    """Blocks as chunks, preceded by `first` as a chunk; ended only if there is a size."""
     chunk = b"%x\r\n%b\r\n" % (len(block), block)
     start = head(status, Transfer_Encoding="chunked", **headers)
     start += b"%x\r\n%b\r\n" % (len(first), first) if first else b""
@@ -81,7 +81,7 @@ def chunked(block: bytes, size_bytes: int | None, status: int = 200, first: byte
 
 
 def dripping(first: bytes, drop: bytes) -> Script:
-    """The first bytes, then one drop after the other for as long as anybody listens."""
+    """The first bytes, then one drop after the other until the client disconnects."""
 
     async def script(writer: asyncio.StreamWriter) -> None:
         writer.write(first)
@@ -94,7 +94,7 @@ def dripping(first: bytes, drop: bytes) -> Script:
 
 
 def answer(body: bytes, status: int = 200, **headers: str | int) -> Script:
-    """A whole, honest answer."""
+    """A complete, correct answer."""
     return plainly(head(status, Content_Length=len(body), **headers), body)
 
 
@@ -105,7 +105,7 @@ def packed(body: bytes, status: int = 200, **headers: str) -> Script:
 
 @dataclass
 class Asked:
-    """One request as it came."""
+    """One received request."""
 
     host: str
     target: str
@@ -130,7 +130,7 @@ class HostileFeed:
         return f"http://{OTHER_HOST}:{self.port}"
 
     def paths(self) -> list[str]:
-        """What was asked for, in order."""
+        """The requested paths, in order."""
         return [one.target for one in self.asked]
 
     async def start(self) -> None:
@@ -154,14 +154,14 @@ class HostileFeed:
             await script(writer)
             await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # the client went, as it should
+            pass  # the client disconnected, as it should
         finally:
             writer.close()
 
 
 @contextmanager
 def running_hostile_feed() -> Iterator[HostileFeed]:
-    """Started, on a thread of its own."""
+    """Started, in its own thread."""
     feed, loop = HostileFeed(), asyncio.new_event_loop()
     started, stop = threading.Event(), asyncio.Event()
 

@@ -1,7 +1,7 @@
-"""What a test run may inherit from whoever started it, put right before anything else happens.
+"""Resets what a test run may inherit from its parent process, before anything else.
 
-A job in the background of a shell ignores SIGINT, a service has no standard input, and a person has a zone, a locale,
-a umask and a shell full of settings. None of that is what the tests are about, and children inherit all of it.
+A background job of a shell ignores SIGINT, a service has no standard input, and a person has a time zone, a locale, a
+umask and a shell full of settings. None of that must affect the tests, and child processes inherit all of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def put_right() -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     for descriptor in range(3):
         if not Path(f"/dev/fd/{descriptor}").exists():
-            os.open(os.devnull, os.O_RDONLY if descriptor == 0 else os.O_WRONLY)  # the lowest that is free: this one
+            os.open(os.devnull, os.O_RDONLY if descriptor == 0 else os.O_WRONLY)  # the lowest free descriptor: this one
     os.umask(0o022)
     for name in list(os.environ):
         if name.startswith(OURS) and not name.startswith(KEPT):

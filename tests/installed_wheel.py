@@ -1,4 +1,4 @@
-"""A wheel of a tree, and an environment that holds it: what it depends on is borrowed from this one."""
+"""A wheel of a source tree, and an environment with it that borrows the dependencies of this one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def build_wheel(tree: Path, out: Path) -> Path:
 
 
 def install_wheel(wheel: Path, home: Path) -> Path:
-    """The environment's Python."""
+    """Returns the environment's Python."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True, timeout=60)
     python = home / "bin" / "python"
     pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check"]

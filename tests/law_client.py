@@ -1,6 +1,6 @@
-"""A client of the observation stream as the contract tells one to be: snapshots, then an unbroken run of events.
+"""A client of the observation stream that follows the contract: snapshots, then an unbroken sequence of events.
 
-Everything it holds came from a snapshot plus patches; it notes what it was told and what it found missing.
+All its state came from snapshots plus patches; it records what it received and what it found missing.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from planetwire.cities import BY_KEY
 from planetwire.observing import HEADLINE_SERIES
 
 BUFFER = 16 << 10
-SPEED_MAX = 16_384  # bytes that one read takes
-SLOW_MAX = 512  # … of a slow reader, which then waits for the next thing to happen
+SPEED_MAX = 16_384  # bytes per read
+SLOW_MAX = 512  # … of a slow reader, which then waits for the world's next step
 _SPELLINGS = (str.upper, str.title, lambda name: name.replace(" ", "_"), lambda name: name.replace(" ", "-"))
 
 
@@ -63,7 +63,7 @@ class CityView:
         self.through = patch["revision"]
 
     def high(self, city: str, now: datetime) -> tuple[int, float] | None:
-        """The highest of the city's day and when it was first reached."""
+        """The high of the city's day and when it was first reached."""
         key = BY_KEY[city]
         start = round(key.day_start(key.local(now).date()).timestamp() * 1000)
         today = [
@@ -86,7 +86,7 @@ class CityView:
 
 
 class World(Protocol):
-    """What a client may ask of the world that is not on the wire: for judging the server, never for its own state."""
+    """What a client may ask of the world outside the wire: to judge the server, never for its own state."""
 
     port: int
     up: asyncio.Event
@@ -97,10 +97,10 @@ class World(Protocol):
     def may_resync(
         self, frame: dict[str, Any], since: tuple[str, int] | None, cities: list[str], limit: int, marks: Any
     ) -> bool:
-        """Whether the server had a reason."""
+        """Whether the server had a reason for the resync."""
 
     def marks(self) -> Any:
-        """The present file and its pruned marks."""
+        """The present file and its pruning marks."""
 
     def last(self, city: str) -> tuple[str, int]:
         """Epoch and newest revision of the city."""
@@ -108,7 +108,7 @@ class World(Protocol):
 
 @dataclass
 class LawClient:
-    """Lives through any number of connections until it holds everything of its cities and the world is settled."""
+    """Reconnects any number of times until it has everything of its cities and the world is settled."""
 
     world: World
     dice: random.Random
@@ -121,8 +121,8 @@ class LawClient:
     views: dict[str, CityView] = field(default_factory=dict)
     required: dict[str, int] = field(default_factory=dict)
     lost: set[tuple[str, int]] = field(default_factory=set)
-    story: str = ""  # the present connection, for who has to find a fault
-    replayed: bool = False  # the present connection has brought an event
+    story: str = ""  # the present connection, for debugging
+    replayed: bool = False  # the present connection has delivered an event
     settling: asyncio.Event = field(default_factory=asyncio.Event)  # no more disconnects, read to the end
 
     @property
@@ -152,7 +152,7 @@ class LawClient:
     async def _connection(self) -> None:
         if not self.settled and self.dice.random() < 0.2:
             self._look_elsewhere()
-        if self.dice.random() < 0.7:  # else the stream is there before the snapshots
+        if self.dice.random() < 0.7:  # else the stream is opened before the snapshots
             await self._snapshots()
         known = [self.views[city].through for city in self.cities if city in self.views]
         since = (self.epoch, min(known)) if known and self.epoch is not None else None
@@ -176,7 +176,7 @@ class LawClient:
             await stream.close()
 
     def _look_elsewhere(self) -> None:
-        """Other charts: what is left is forgotten, what is new has no snapshot yet."""
+        """Switch to other charts: removed cities are forgotten, new ones have no snapshot yet."""
         wanted = self.dice.sample(self.world.names, len(self.cities))
         for city in set(self.cities) - set(wanted):
             self.views.pop(city, None)
@@ -185,14 +185,14 @@ class LawClient:
 
     async def _snapshots(self) -> None:
         while missing := [city for city in self.cities if city not in self.views or city in self.required]:
-            for city in missing:  # one of another log forgets those before it
+            for city in missing:  # a snapshot of another log discards the earlier ones
                 await self._snapshot(city)
 
     async def _snapshot(self, city: str) -> None:
         client = await SseClient.connect(self.world.port, f"/api/city/{city.replace(' ', '%20')}/detail")
         try:
             if client.status == 503:
-                raise EOFError  # the server goes down
+                raise EOFError  # the server is shutting down
             body = await client.body()
         finally:
             await client.close()
@@ -238,7 +238,7 @@ class LawClient:
                 await self.world.moved.wait()
 
     async def _some(self, stream: SseClient, room: int) -> bytes:
-        """Given up when the world settles and nothing is missing: a quiet stream has nothing more to say."""
+        """Ends when the world settles and nothing is missing: a quiet stream sends nothing more."""
         reading = asyncio.ensure_future(stream.reader.read(room))
         settling = asyncio.ensure_future(self.settling.wait())
         try:
@@ -281,7 +281,7 @@ class LawClient:
     def _beat(self, cursor: str) -> None:
         epoch, _, revision = cursor.partition("-")
         if epoch != self.epoch or self.loses:
-            return  # who loses frames cannot believe it; HTTP itself loses none
+            return  # a client that drops frames cannot trust it; HTTP itself loses none
         self.world.said["heartbeats"] += 1
         for city in self.cities:
             if city in self.views and city not in self.required:
@@ -291,7 +291,7 @@ class LawClient:
         city, revision, self.replayed = patch["city"], patch["revision"], True
         assert patch["epoch"] == self.stream_epoch, "an event of another log"
         if patch["epoch"] != self.epoch:
-            raise EOFError  # a snapshot told meanwhile that the server began another log
+            raise EOFError  # meanwhile a snapshot showed that the server began another log
         assert city in self.cities, "an event of a city that was not asked for"
         view = self.views[city]
         if revision <= view.through:
@@ -308,13 +308,13 @@ class LawClient:
         view.apply(patch)
 
     def _gap(self, city: str, view: CityView, patch: dict[str, Any]) -> None:
-        """Found by `prev_revision` alone; only a frame that really was dropped may be its cause."""
+        """A gap is detected by `prev_revision` alone; its only permitted cause is a frame that was really dropped."""
         assert any(c == city and view.through < r <= patch["prev_revision"] for c, r in self.lost), (
             f"a gap that is none: {city} is at {view.through}, the event follows {patch['prev_revision']}; {self.story}"
         )
         self.world.said["gaps found"] += 1
         self.required[city] = patch["prev_revision"]
-        raise EOFError  # as the page does: a new snapshot, then a new stream from it
+        raise EOFError  # like the page: a new snapshot, then a new stream from it
 
 
 _DATA = re.compile(rb"^data: (.*)$", re.MULTILINE)

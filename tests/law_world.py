@@ -1,6 +1,6 @@
-"""A small world for the law of the stream: real store, log, hub and server, and everything that happens to them.
+"""A small world for the law of the stream: real store, log, hub and server, and random events and failures.
 
-One file on disk, one server on a real socket with 16 kB buffers (the default ones hide the hand-over), and a dice.
+One file on disk, one server on a real socket with 16 kB buffers (the default ones hide the hand-over), and dice.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def city_key(name: str) -> str | None:
 
 
 class LawWorld:
-    """`step` does one random thing; `settle` ends the disorder. The dice decides everything but the kernel."""
+    """`step` does one random action; `settle` ends the disorder. The dice decide everything but the kernel."""
 
     def __init__(self, folder: Path, dice: random.Random) -> None:
         self.names: Sequence[str] = NAMES
@@ -67,7 +67,7 @@ class LawWorld:
         self._ring = dice.choice([1, 3, 64, 2048])
         self._burst = dice.choice([3, 12, 40])
         self._events: list[tuple[str, int]] = []
-        self._files_of: dict[str, Path] = {}  # by epoch: what was told may be heard late
+        self._files_of: dict[str, Path] = {}  # by epoch: frames of an earlier log may arrive late
         self._path = self._new_file()
 
     def _new_file(self) -> Path:
@@ -126,7 +126,7 @@ class LawWorld:
         if not softly:
             for connection in list(self._server.server_state.connections):
                 connection.transport.abort()  # type: ignore[union-attr]
-        self._endpoint.drain()  # also told to who connects just now: it must not outlive its server as in a process
+        self._endpoint.drain()  # also drains a client that is just connecting, which must not outlive its server
         await self._stop_serving()
         self.said["readers that lagged"] += self._hub.lagged
         await self._hub.aclose()
@@ -134,8 +134,8 @@ class LawWorld:
         await self._log.aclose()
 
     async def _stop_serving(self) -> None:
-        """As uvicorn's own shutdown, without its pauses of a tenth of a second."""
-        # Who was accepted in this moment becomes a connection first: a server that is closed drops it half made.
+        """Like uvicorn's own shutdown, without its pauses of a tenth of a second."""
+        # A client accepted at this moment becomes a connection first: a closed server would drop it half set up.
         asyncio.get_running_loop().remove_reader(self._listener.fileno())
         for _ in range(5):
             await asyncio.sleep(0)
@@ -146,7 +146,7 @@ class LawWorld:
         for connection in list(open_still):
             connection.shutdown()
         while open_still:
-            self._pulse()  # who reads slowly reads on, and finds the end
+            self._pulse()  # slow readers continue, and find the end
             await asyncio.sleep(0)
         for server in self._server.servers:
             await server.wait_closed()
@@ -184,7 +184,7 @@ class LawWorld:
         if source == "amos":
             runways = dice.sample(range(10, 40), dice.choice([1, 3, 16]))
             changes["runway_points"] = [{"runway": f"{n}", "temp": n + dice.random(), "mid_temp": 0} for n in runways]
-        # Two cities are loud: the others' revisions jump, and their cursors fall behind.
+        # Two cities are busy: the others' revisions jump, and their cursors fall behind.
         weights = [30, 20, 3, 2, 1, 1]
         return {"city": dice.choices(NAMES, weights)[0], "changes": changes}
 
@@ -211,15 +211,15 @@ class LawWorld:
         await self.open()
 
     async def _replace(self) -> None:
-        """Somebody put an empty file in the place of the old one."""
+        """Replace the file by an empty one."""
         await self.close(softly=False)
         self._path = self._new_file()
         await self.open()
 
     async def settle(self, clients: Sequence[LawClient]) -> None:
-        """One more event for each city, so that a frame that was dropped last is missed too; then quiet.
+        """One more event for each city, so that a frame dropped last is missed too; then quiet.
 
-        Late ones among them, for what comes last need not be the newest.
+        Some are late observations, since the last to arrive need not be the newest.
         """
         now = self._clock.now()
         for client in clients:
@@ -233,7 +233,7 @@ class LawWorld:
         self._pulse()
 
     def where(self, clients: Sequence[LawClient]) -> str:
-        """For who has to find out why it does not end."""
+        """A description for debugging a run that does not end."""
         subscribers = [
             (each.at, each.live, each.paused, each.reading, [topic.name for topic in each.topics])
             for each in self._hub._subscribers
@@ -263,7 +263,7 @@ class LawWorld:
     ) -> bool:
         reason, epoch = frame["reason"], frame["epoch"]
         path = self._files_of[epoch]
-        # Before the marks: what is pruned in between is then in both, never in none.
+        # Read before the marks: an event pruned in between is then in both, never in neither.
         missed = sum(city in wanted and revision > since[1] for city, revision in _events_in(path)) if since else 0
         now, before = _marks_in(path), marks[1] if marks[0] == path else {}
         if reason == "slow_consumer":
@@ -282,7 +282,7 @@ class LawWorld:
         return body
 
     async def check(self, clients: Sequence[LawClient]) -> None:
-        """The law: what each client holds is what a snapshot says now."""
+        """The law: each client's state equals a present snapshot."""
         now = self._clock.now()
         for city in NAMES:
             detail = await self.fresh(city)
@@ -295,13 +295,13 @@ class LawWorld:
 
 
 def _events_in(path: Path) -> list[tuple[str, int]]:
-    """From the file itself: what is committed may be told before whoever committed it hears of it."""
+    """From the file itself: a committed event may be delivered before its writer is notified."""
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute("select city, revision from observation_patch_events").fetchall()
 
 
 def _marks_in(path: Path) -> dict[str, int]:
-    """Pruned marks of the file; it may not have its tables yet."""
+    """Pruning marks of the file; it may not have its tables yet."""
     with suppress(sqlite3.Error), closing(sqlite3.connect(path)) as connection:
         return dict(connection.execute("select city, pruned_through from observation_patch_pruned"))
     return {}

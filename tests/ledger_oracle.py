@@ -1,7 +1,7 @@
-"""What really happened in a ledger, noted by its own database: every transition and every batch that committed.
+"""The true history of a ledger, recorded by its own database: every transition and every committed batch.
 
-The notes are rows of the same transactions, numbered by one sequence, so they survive whatever the test does to
-workers, connections and the server. `violations` compares them with what the ledger promises.
+The records are rows of the same transactions, numbered by one sequence, so they survive whatever the test does to
+workers, connections and the server. `violations` compares them with the ledger's guarantees.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ FINAL = {status.value for status in JobStatus if status.is_final}
 WRITES = {"collect", "clear_data"}
 
 # `passed`: a job of the source that a claim should have taken instead. A row that became runnable less than a
-# second before the claim does not count: whether the claim could see it is not ours to say. Tests that submit all at
-# once date it back.
+# second before the claim does not count, since the claim may not have seen it. Tests that submit all at once backdate
+# it.
 TABLES = """
 create sequence ticks;
 create table effects (
@@ -52,12 +52,12 @@ create trigger note_transition after update on collection_tasks
 
 
 async def install(connection: Any) -> None:
-    """Begin to take notes in the ledger's database."""
+    """Install the recording in the ledger's database."""
     await connection.execute(TABLES)
 
 
 async def leave_effect(tx: JobTx, lease: Lease, batch: int, rows: int) -> None:
-    """Write the effect of one batch, as facts would be, and count it."""
+    """Write the effect of one batch, like facts, and count it."""
     await tx.connection.execute(
         "insert into effects (job, batch, lease, source, rows) values ($1, $2, $3, $4, $5)",
         lease.job.id,
@@ -70,13 +70,13 @@ async def leave_effect(tx: JobTx, lease: Lease, batch: int, rows: int) -> None:
 
 
 async def batches_left(connection: Any, lease: Lease) -> list[int]:
-    """Which batches of the job (`payload.batches` in all) nobody has committed yet."""
+    """The uncommitted batches of the job (`payload.batches` in all)."""
     done = {row["batch"] for row in await connection.fetch("select batch from effects where job = $1", lease.job.id)}
     return [batch for batch in range(lease.job.payload["batches"]) if batch not in done]
 
 
 async def violations(connection: Any) -> list[str]:
-    """Every broken promise, in words; empty when there is none."""
+    """Every violated guarantee, described; empty if there is none."""
     jobs = await connection.fetch("select * from collection_tasks order by id")
     moves = await connection.fetch("select * from transitions order by tick")
     effects = await connection.fetch("select * from effects order by tick")
@@ -84,7 +84,7 @@ async def violations(connection: Any) -> list[str]:
 
 
 def _of_moves(moves: list[asyncpg.Record]) -> Iterator[str]:
-    """Final is final; one running write job a source; first in, first out."""
+    """Final states stay; one running write job per source; first in, first out."""
     holder: dict[str, int] = {}
     for move in moves:
         job, source = move["job"], move["source"]
@@ -101,7 +101,7 @@ def _of_moves(moves: list[asyncpg.Record]) -> Iterator[str]:
 
 
 def _of_effects(effects: list[asyncpg.Record], moves: list[asyncpg.Record]) -> Iterator[str]:
-    """Each batch once, and only inside the lease it names, before any wish to stop."""
+    """Each batch once, and only within the lease it names, before any request to cancel."""
     begins = {(move["job"], move["next_lease"]): move["tick"] for move in moves if move["new"] == "running"}
     ends: dict[tuple[int, int], int] = {}
     for move in moves:
@@ -118,13 +118,13 @@ def _of_effects(effects: list[asyncpg.Record], moves: list[asyncpg.Record]) -> I
 
 
 def _of_rows(jobs: list[asyncpg.Record], effects: list[asyncpg.Record], moves: list[asyncpg.Record]) -> Iterator[str]:
-    """Progress is what is committed; completed means all of it."""
+    """Progress equals the committed work; completed means all of it."""
     begun = {move["job"]: move["next_lease"] for move in moves if move["new"] == "running"}
     of_job = defaultdict(list, {job: list(mine) for job, mine in _by_job(effects)})
     for job in jobs:
         mine = of_job[job["id"]]
         counted = mine if job["task_type"] == "clear_data" else [e for e in mine if e["lease"] == begun.get(job["id"])]
-        rows = sum(effect["rows"] for effect in counted)  # a collection that starts over counts from nothing
+        rows = sum(effect["rows"] for effect in counted)  # a collect job that starts over counts from zero
         if job["records_processed"] != rows:
             yield f"job {job['id']} says {job['records_processed']} rows and committed {rows}"
         wanted = job["payload"].get("batches")

@@ -1,4 +1,4 @@
-"""Short ways to say what the ledger's tests say often."""
+"""Shorthands for the ledger's tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOMEBODY = Actor("somebody", Role.ADMIN, "127.0.0.1")
 
 
 def queue_on(pool: Pool, *, lease_s: float = 30.0, few_sources: int = 0, **options: Any) -> PostgresJobQueue:
-    """`few_sources` 0: jobs of busy sources are parked and woken also where two sources wait, the harder way."""
+    """`few_sources` 0: jobs of busy sources are parked and woken even with two sources, the more complex way."""
     return PostgresJobQueue(pool, JobSettings(lease_s=lease_s), few_sources=few_sources, **options)
 
 
@@ -42,14 +42,14 @@ async def status_of(pool: Pool, task_id: int) -> JobStatus:
 
 
 async def expire(pool: Pool, task_id: int) -> None:
-    """The lease ran out, as if its worker had been silent for a lease."""
+    """Expire the lease, as if its worker had been silent for its duration."""
     await pool.execute(
         "update collection_tasks set lease_until = clock_timestamp() - interval '1 s' where id = $1", task_id
     )
 
 
 async def until(condition: Callable[[], Awaitable[bool]], within_s: float = WAIT_S) -> None:
-    """Look until it is so; fails after `within_s`."""
+    """Poll until the condition holds; fails after `within_s`."""
     async with asyncio.timeout(within_s):
         while not await condition():
             await asyncio.sleep(0.01)

@@ -1,4 +1,4 @@
-"""A real uvicorn in the test's own loop with both live endpoints over logs in memory, and raw clients for it."""
+"""A real uvicorn in the test's own loop with both live endpoints over in-memory logs, and raw clients for it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def resolve_city(name: str) -> str | None:
 
 
 class MemoryBoard:
-    """The read side of a ledger, as far as the task board looks at it."""
+    """The read side of a ledger, as far as the task board needs it."""
 
     def __init__(self) -> None:
         self.jobs: dict[int, Job] = {}
@@ -57,7 +57,7 @@ class MemoryBoard:
 
 
 class Live:
-    """What a test needs of the running server."""
+    """The running server, for a test."""
 
     def __init__(self, clock: Clock, settings: StreamSettings, guard: Guard) -> None:
         self.log = MemoryEventLog()
@@ -78,11 +78,11 @@ class Live:
         self.sse = SseEndpoint(self.hub, resolve_city=resolve_city, **common)
         self.ws = SocketEndpoint(self.earth, self.tasks, **common)
         self.port = 0
-        self.connections: set[Any] = set()  # of any kind, as the server counts them
+        self.connections: set[Any] = set()  # of any kind, as counted by the server
         self.stop: Callable[[], Awaitable[None]]
 
     def publish(self, *cities: str, **payload: Any) -> None:
-        """Commit one patch per city and hand them over together."""
+        """Commit one patch per city and publish them together."""
         self.hub.publish([self.log.append(f"city:{city}", city=city, **payload) for city in cities])
 
     def publish_earth(self, *layers: str, **payload: Any) -> None:
@@ -103,7 +103,7 @@ async def live_server(
     routers: Sequence[APIRouter] = (),
     **settings: Any,
 ) -> AsyncIterator[Live]:
-    """`carrier` chooses who answers `/api/events`; `settings` are those of StreamSettings; `routers` come last."""
+    """`carrier` selects what answers `/api/events`; `settings` are those of StreamSettings; `routers` come last."""
     clock = clock or SystemClock()
     live = Live(clock, StreamSettings(**settings), guard or the_guard())
     app = FastAPI()
@@ -125,7 +125,7 @@ async def live_server(
     server = uvicorn.Server(config)
     config.load()
     server.lifespan = config.lifespan_class(config)
-    # The protocol by its number: the standard loop leaves Nagle on where it is not said, and each answer waits 40 ms.
+    # With an explicit protocol number: otherwise the standard loop leaves Nagle on, and each answer waits 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     live.port = listener.getsockname()[1]
@@ -157,7 +157,7 @@ async def live_server(
 
 
 async def eventually(condition: Callable[[], bool], what: str) -> None:
-    """Wait for a state of the server that no event announces."""
+    """Wait for a state of the server that has no event."""
     async with asyncio.timeout(WAIT_S):
         while not condition():
             await asyncio.sleep(0.005)
@@ -165,7 +165,7 @@ async def eventually(condition: Callable[[], bool], what: str) -> None:
 
 
 class SseClient:
-    """A raw HTTP client: what it returns is what was on the wire."""
+    """A raw HTTP client: it returns exactly what was on the wire."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -203,7 +203,7 @@ class SseClient:
         return client
 
     async def body(self) -> Any:
-        """The whole JSON body of an answer that is no stream."""
+        """The complete JSON body of an answer that is not a stream."""
         async with asyncio.timeout(WAIT_S):
             return orjson.loads(await self.reader.readexactly(int(self.headers["content-length"])))
 
@@ -215,7 +215,7 @@ class SseClient:
         return (await self.reader.readexactly(size + 2))[:-2]
 
     async def frame(self) -> dict[str, Any] | None:
-        """The next frame, None at the end of the stream; `retry:` lines are collected aside."""
+        """The next frame, None at the end of the stream; `retry:` lines are collected separately."""
         async with asyncio.timeout(WAIT_S):
             while True:
                 block, separator, left = self._left.partition(b"\n\n")
@@ -254,8 +254,8 @@ class SseClient:
 
     @staticmethod
     async def close_all() -> None:
-        """Whoever was not closed, also one that was given up before its answer. Those of an ended loop stay as they
-        are: nothing can close them any more.
+        """Close all open clients, including ones abandoned before their answer. Those of an ended loop cannot be closed
+        any more.
         """
         loop = asyncio.get_running_loop()
         mine = [client for client in _clients if client.loop is loop]

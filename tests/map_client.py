@@ -1,4 +1,4 @@
-"""What a browser holds of each layer, by the rules of `frontend/src/data/layer_core.ts`, over the real snapshots."""
+"""A browser's state of each layer, by the rules of `frontend/src/data/layer_core.ts`, over the real snapshots."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from planetwire.web.earth.layer_snapshots import LayerSnapshots
 from planetwire.web.stores.cache_memory import MemoryCache
 
 SETTLE_TRIES = 50
-FAILED = (BackendError,)  # a deadlock lost twice: the page gets an error, and asks again
+FAILED = (BackendError,)  # a deadlock lost twice: the page gets an error, and retries
 
 
 @dataclass
 class Layer:
-    """`shown`: revision of the objects; `need`: that of the newest event. `floor`: of the last clear."""
+    """Revisions: `shown` of the objects, `need` of the newest event, `floor` of the last clear."""
 
     objects: dict[str, Any] = field(default_factory=dict)
     shown: int = -1
@@ -37,7 +37,7 @@ class Layer:
 
 @dataclass
 class MapClient:
-    """`careless`: applies every event, also one that it knows already, and twice."""
+    """`careless`: applies every event, also already known ones, and twice."""
 
     snapshots: LayerSnapshots
     objects: PostgresObjectStore
@@ -45,7 +45,7 @@ class MapClient:
     careless: bool = False
 
     async def take(self, event: LogEvent) -> None:
-        """Apply one event; a fetch that it asks for is left to `settle`."""
+        """Apply one event; a required fetch is left to `settle`."""
         body = orjson.loads(event.body)
         for name in body["layers"]:
             layer = self.layers[name]
@@ -61,7 +61,7 @@ class MapClient:
         if strategy == "clear_then_reload":
             layer.objects.clear()
             layer.shown, layer.floor = -1, event.revision
-        # Only what is whole can be changed in part; one that it knows already may be applied again.
+        # A delta applies only to a complete state; an already known one may be applied again.
         if strategy == "delta" and unbroken and await self._delta(layer, body["delta"]):
             layer.shown = max(layer.shown, event.revision)
 
@@ -77,7 +77,7 @@ class MapClient:
         return True
 
     async def settle(self) -> None:
-        """Fetch what is behind its newest event."""
+        """Fetch the layers that are behind their newest event."""
         for name, layer in self.layers.items():
             for _ in range(SETTLE_TRIES):
                 if layer.shown >= layer.need:
@@ -93,7 +93,7 @@ class MapClient:
                 raise AssertionError(f"{name}: no snapshot holds event {layer.need}, the last one {layer.shown}")
 
     def places(self, name: str) -> dict[str, tuple[Any, ...]]:
-        """What is on the map: id → title, place, value."""
+        """The objects on the map: id → title, place, value."""
         return {
             key: (feature["title"], feature["lat"], feature["lon"], feature["data"].get("v"))
             for key, feature in self.layers[name].objects.items()
@@ -101,7 +101,7 @@ class MapClient:
 
 
 class Page:
-    """Clients of one web process, fed by its tail. They may be away, and hear again what they heard before."""
+    """Clients of one web process, fed by its tail. They may disconnect, and get known events again."""
 
     def __init__(self, log: PostgresEventLog, pool: Pool, registry: EarthLayerAdapterRegistry, bell: Any) -> None:
         facts, objects = PostgresFactStore(pool), PostgresObjectStore(pool)
@@ -142,7 +142,7 @@ class Page:
             self._queue.put_nowait(event)
 
     async def _follow(self) -> None:
-        """One event and whatever else is there, then one fetch: as a page that is busy."""
+        """One event and all further ones available, then one fetch: like a busy page."""
         while True:
             batch = [await self._queue.get()]
             while not self._queue.empty():
@@ -156,7 +156,7 @@ class Page:
                 self._queue.task_done()
 
     async def quiet(self, revision: int) -> None:
-        """Everything up to the revision was heard and applied."""
+        """Wait until everything up to the revision was received and applied."""
         while not (self.heard and self.heard[-1].revision >= revision):
             if any(task.done() for task in self._tasks):
                 raise AssertionError(self._tasks)

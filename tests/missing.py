@@ -1,4 +1,4 @@
-"""What a test needs and a machine may lack: where it is missing the test is skipped at home and fails in CI."""
+"""Programs that a test needs: if one is missing, the test is skipped locally and fails in CI."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import NoReturn
 import pytest
 
 STATIC = Path(__file__).resolve().parent.parent / "src" / "planetwire" / "web" / "static"
-PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"  # Debian's servers are not on everybody's path
-ABSENT = "not installed: "  # how a reason begins; `conftest.py` gathers them into one line
+PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin"  # Debian's servers are not on every user's path
+ABSENT = "not installed: "  # prefix of a reason; `conftest.py` collects them into one line
 PACKAGES = {
     "caddy": "caddy",
     "chromium": "chromium",
@@ -23,13 +23,13 @@ PACKAGES = {
 
 
 def program(name: str, *others: str) -> str:
-    """Its path, by the first of the names that is found. Skips, or fails in CI, when there is none."""
+    """The path of the first name that is found. Skips, or fails in CI, if there is none."""
     found = next(filter(None, (shutil.which(known, path=PATH) for known in (name, *others))), None)
     return found or absent(name)
 
 
 def faketime_library() -> str:
-    """The library that moves a process's clock. Skips, or fails in CI, when it is missing."""
+    """The library that shifts a process's clock. Skips, or fails in CI, if it is missing."""
     found = next(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"), None)
     return str(found) if found else absent("libfaketime")
 
@@ -40,7 +40,7 @@ def absent(name: str) -> NoReturn:
 
 
 def built_page() -> Path:
-    """Where the built front end lies. Skips, or fails in CI, when it is not built."""
+    """The folder of the built front end. Skips, or fails in CI, if it is not built."""
     if not (STATIC / "index.html").exists():
         without("the front end is not built")
     return STATIC
@@ -54,7 +54,7 @@ def without(reason: str) -> NoReturn:
 
 
 def said_once(reasons: list[str]) -> str | None:
-    """One line for all of them, or None when nothing is missing."""
+    """One line for all of them, or None if nothing is missing."""
     names = sorted({reason.partition(ABSENT)[2].partition(" ")[0] for reason in reasons if ABSENT in reason})
     if not names:
         return None

@@ -1,4 +1,4 @@
-"""What people and programs send that some program somewhere cannot take."""
+"""Inputs that are known to break programs."""
 
 from __future__ import annotations
 

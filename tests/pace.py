@@ -1,23 +1,23 @@
-"""Seconds that a line promises, on a machine that others keep busy too."""
+"""Time limits of requirements, adjusted to the load of the machine."""
 
 from __future__ import annotations
 
 import time
 
-IDLE_TO = 1.3  # a core to ourselves, as far as one can tell
-HOPS = 2.0  # what is waited for passes several processes, each of which waits for its turn
+IDLE_TO = 1.3  # an idle core, as far as measurable
+HOPS = 2.0  # an awaited event passes several processes, each of which waits for CPU
 
 
 def promised(seconds: float) -> float:
-    """As promised where the machine is idle; where others take their share of it, as much longer as a small piece of
-    work takes now, for each of the processes on the way. Speed itself is measured in bench/.
+    """The required seconds on an idle machine; on a busy one longer, by the present slowdown of a small piece of work,
+    for each process on the way. Speed itself is measured in bench/.
     """
     slower = _slower()
     return seconds if slower < IDLE_TO else seconds * slower * HOPS
 
 
 def _slower() -> float:
-    """How much longer work takes than it has of a core, with the waiting for one: 1 on an idle machine."""
+    """The ratio of wall time to CPU time, including the wait for a core: 1 on an idle machine."""
     wall = cpu = 0.0
     for _ in range(5):
         time.sleep(0.002)

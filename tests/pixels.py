@@ -1,4 +1,4 @@
-"""What a picture of the page shows: the places of a colour, read from its pixels."""
+"""Reads the positions of a colour from the pixels of a screenshot."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 
 from playwright.sync_api import Page
 
-NEAR = 60  # per channel: edges are softened, thin strokes are mixed with the ground
+NEAR = 60  # per channel: edges are antialiased, thin strokes blend with the background
 
 _DECODED = """const image = new Image();
     image.src = `data:image/png;base64,${png}`;
@@ -30,16 +30,16 @@ _COLOURS = f"""async (png) => {{
 
 
 def colours(page: Page, png: bytes) -> int:
-    """How many colours a picture has: a canvas that draws nothing has one."""
+    """The number of colours of a screenshot: a blank canvas has one."""
     return int(page.evaluate(_COLOURS, base64.b64encode(png).decode()))
 
 
 def ink(page: Page, png: bytes, colour: str, near: int = NEAR) -> set[tuple[int, int]]:
-    """Places (x, y) of a `#rrggbb` in a picture, in its pixels."""
+    """Positions (x, y) of a `#rrggbb` in a screenshot, in its pixels."""
     wanted = [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
     return {(x, y) for x, y in page.evaluate(_INK, [base64.b64encode(png).decode(), wanted, near])}
 
 
 def around(places: set[tuple[int, int]], x: float, y: float, reach: float) -> int:
-    """How many of them lie within `reach` of a point."""
+    """How many of them are within `reach` of a point."""
     return sum(abs(at - x) <= reach and abs(level - y) <= reach for at, level in places)

@@ -1,7 +1,7 @@
-"""The version before this one, from the history: its tree, and an environment that runs its wheel.
+"""The previous version, from the history: its tree, and an environment that runs its wheel.
 
-`previous_version.txt` names the commit; a release writes its own there (CONTRIBUTING). A clone without that commit
-skips at home, with the command that fetches it, and fails in CI.
+`previous_version.txt` names the commit; a release writes its own there (CONTRIBUTING). In a clone without that commit
+the tests are skipped locally, with the command that fetches it, and fail in CI.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ STATIC = Path("src/planetwire/web/static")
 
 
 def commit() -> str:
-    """Of the version whose installations this one must take over."""
+    """The commit of the version whose installations this one must upgrade."""
     return (ROOT / "tests" / "previous_version.txt").read_text(encoding="ascii").strip()
 
 
 def unpack(folder: Path) -> None:
-    """Its tree, without history, into a folder. Skips, or fails in CI, where the clone does not have it."""
-    git = ["git", "-c", "safe.directory=*", "-C", ROOT]  # a clone of somebody else's is read all the same
+    """Extract its tree, without history, into a folder. Skips, or fails in CI, if the clone does not have it."""
+    git = ["git", "-c", "safe.directory=*", "-C", ROOT]  # also reads a clone owned by another user
     packed = subprocess.run([*git, "archive", commit()], capture_output=True, check=False)
     if packed.returncode != 0:
         without(f"the previous version {commit()[:7]} is not in this clone (git fetch --unshallow origin main)")
@@ -38,9 +38,9 @@ def unpack(folder: Path) -> None:
 
 
 def python_with_it(cache: Path) -> Path:
-    """The Python of an environment with its wheel; kept in `cache`, for a commit never changes.
+    """The Python of an environment with its wheel; kept in `cache`, since a commit never changes.
 
-    The page is not what it is for: it gets the one that is built here.
+    The page is not tested: it gets the one built here.
     """
     home = cache / commit()
     if not (home / "ready").exists():
@@ -57,7 +57,7 @@ def python_with_it(cache: Path) -> Path:
 
 
 def check_borrowable(tree: Path) -> None:
-    """Its dependencies are ours; a release that moves them past what it allows says so here."""
+    """It uses our dependencies; fails if a release has moved them past its constraints."""
     declared = tomllib.loads((tree / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
     for requirement in map(Requirement, declared):
         if requirement.marker is None or requirement.marker.evaluate():

@@ -1,4 +1,4 @@
-"""Writes to facts and derived tables in every shape there is: by jobs, plain SQL, COPY, MERGE, TRUNCATE, from psql."""
+"""Random writes to facts and derived tables of every kind: by jobs, plain SQL, COPY, MERGE, TRUNCATE, from psql."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from planetwire.supervise.embedded_postgres import find_binaries
 
 PSQL = find_binaries() / "psql"
 SOURCES = ("celestrak_gp", "usgs_quakes", "celestrak_tle", "nobody")
-KEYS = 60  # of each source: small, so that writes meet
-# Somebody else was there first, or the whole was a deadlock: the transaction is gone, and with it its changes.
+KEYS = 60  # per source: few, so that writes collide
+# Another writer was first, or a deadlock: the transaction and its changes are rolled back.
 REFUSED = (asyncpg.UniqueViolationError, asyncpg.DeadlockDetectedError, asyncpg.ForeignKeyViolationError, BackendError)
 
-# A child of the facts, as a partition is: what is addressed to it fires its own triggers.
+# A child of the facts, like a partition: statements addressed to it fire its own triggers.
 FAR = """
 create table collected_data_far () inherits (collected_data);
 alter table collected_data_far add primary key (id), add unique (source, external_key);
@@ -63,7 +63,7 @@ UNPLACE = "delete from resolved_locations where fact_key = any ($1) and $2::int 
 ORBIT = """insert into satellite_orbits (source, fact_key, norad_id, name)
 select 'celestrak_gp', key, 1 + $2::int, 'o' from unnest($1::text[]) key
 on conflict (source, fact_key) do update set norad_id = excluded.norad_id"""
-# Of facts that stay: no derived row outlives its fact.
+# Of facts that exist: no derived row outlives its fact.
 THING = """insert into earth_interactables (id, layer, source, fact_key, kind, title, subtitle, properties)
 select 'by-hand:' || source || ':' || external_key, 'by-hand', source, external_key, 'k', 'H' || $2::int, '',
     jsonb_build_object('v', $2::int)
@@ -79,7 +79,7 @@ Write = Callable[[Connection], Awaitable[object]]
 
 @dataclass
 class Writer:
-    """One program that writes at random. `done` counts what it committed, by shape."""
+    """One program that writes at random. `done` counts its commits, by kind."""
 
     pool: Pool
     dsn: str
@@ -125,7 +125,7 @@ class Writer:
         await self.pool.execute(statement, self.keys(), next(self._count))
 
     async def several(self) -> None:
-        """A transaction that takes its time between its statements, as programs do."""
+        """A transaction with pauses between its statements, as programs do."""
         async with self.pool.acquire() as connection, connection.transaction():
             for _ in range(self.rng.randint(2, 4)):
                 await connection.execute(*self._plain())
@@ -179,7 +179,7 @@ class Writer:
         await self.pool.execute(HINT, self.rng.choice(("satellites", "earthquakes", "interactables")))
 
     async def job(self) -> None:
-        """A collect as the worker runs it: facts and derived rows in fenced batches."""
+        """A collect job as the worker runs it: facts and derived rows in fenced batches."""
         source = self.rng.choice(SOURCES[:2])
         queue = queue_on(self.pool)
         facts = PostgresFactStore(self.pool, Projection(layer_registry().derivers))
@@ -198,7 +198,7 @@ class Writer:
         await self.pool.execute(f"truncate {table}")
 
     async def psql(self) -> None:
-        """A repair script of somebody who knows nothing of this program."""
+        """A repair script by somebody who does not know this program."""
         n = next(self._count)
         script = (
             f"begin; update collected_data set title = 'P{n}' where external_key in ('1', '2', '3');"

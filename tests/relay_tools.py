@@ -1,4 +1,4 @@
-"""A relay in the test's own process, and what it did."""
+"""A relay in the test's own process, and a record of its actions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ REGISTRY = EarthLayerAdapterRegistry(
 
 @dataclass
 class Seen:
-    """What a relay did, in order, and a way to wait for it."""
+    """The actions of a relay, in order, and a way to wait for them."""
 
     steps: list[str] = field(default_factory=list)
     events: list[LogEvent] = field(default_factory=list)
@@ -79,7 +79,7 @@ def make(
     registry: EarthLayerAdapterRegistry = REGISTRY,
     **settings: float,
 ) -> Relay:
-    """`settings` may be past what an operator may set."""
+    """`settings` may exceed the operator's limits."""
     return Relay(
         PostgresChangeLog(pool, payload),
         registry,

@@ -1,6 +1,6 @@
-"""A migrated, empty PostgreSQL folder, made once a test run and copied: initdb is half of what a first start costs.
+"""A migrated, empty PostgreSQL folder, made once per test run and copied: initdb is half the time of a first start.
 
-One installation of each run starts from nothing all the same.
+One installation of each run still starts from nothing.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 from planetwire.supervise.installation import migrate
 
-PLACE = "PW_SEED_CLUSTER"  # passed on to the processes that share the run; no name of a setting
+PLACE = "PW_SEED_CLUSTER"  # inherited by the processes of the run; not a setting
 
 
 def prepare() -> bool:
-    """Name the place, unless who started us did; whether it is ours to remove."""
+    """Choose the place, unless a parent did; returns whether to remove it."""
     if PLACE in os.environ:
         return False
     folder = Path(tempfile.mkdtemp(prefix="pw-seed-"))
@@ -31,17 +31,17 @@ def prepare() -> bool:
 
 
 def is_prepared() -> bool:
-    """Not in a benchmark, which starts what its users start."""
+    """False in a benchmark, which starts exactly what users start."""
     return PLACE in os.environ
 
 
 def remove() -> None:
-    """For whom `prepare` told so."""
+    """To be called if `prepare` returned True."""
     shutil.rmtree(os.environ.pop(PLACE), ignore_errors=True)
 
 
 def copy_to(data_dir: Path, *, simulated: bool) -> None:
-    """Put the folder there, and the mark of simulated data; the first who asks makes the folder, the others wait."""
+    """Copy the folder, with the mark of simulated data; the first caller creates the original, others wait."""
     place = Path(os.environ[PLACE])
     with (place / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -52,7 +52,7 @@ def copy_to(data_dir: Path, *, simulated: bool) -> None:
     data_dir.mkdir(mode=0o711, exist_ok=True)
     if simulated:
         (data_dir / "simulated").touch()
-    # Owners too: PostgreSQL does not run as root, its files are somebody else's.
+    # With owners: PostgreSQL does not run as root, its files belong to another user.
     subprocess.run(["cp", "-a", place / "cluster" / "postgres", data_dir / "postgres"], check=True)
 
 

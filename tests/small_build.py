@@ -1,4 +1,4 @@
-"""A build of the front end as `npm run build` leaves it, of a few small files."""
+"""A build of the front end like that of `npm run build`, of a few small files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BROTLI = b"the bytes of a coding that Python cannot make are sent as they lie th
 
 
 def build(folder: Path) -> Path:
-    """A build as `npm run build` leaves it, of a few small files; a secret lies beside it."""
+    """Writes the build, with a secret file beside it."""
     static = folder / "static"
     (static / "assets").mkdir(parents=True)
     (folder / "secret.txt").write_text("not of the build")

@@ -1,4 +1,4 @@
-"""Requests whose end two readers may see at different places, each with a second one behind it."""
+"""Requests whose end two parsers may see at different places, each followed by a second one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ HIDDEN = b"GET /hidden HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 COMMON = b"Host: localhost\r\nAuthorization: Bearer ingest-token\r\nContent-Type: application/json\r\n"
 LENGTH = b"Content-Length: 2\r\n"
 
-# Name → what follows the request line and `COMMON`.
+# Name → the text after the request line and `COMMON`.
 HEADS: dict[str, bytes] = {
     "a length, then chunks": b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "chunks, then a length": b"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\n0\r\n\r\n",
@@ -52,7 +52,7 @@ HEADS: dict[str, bytes] = {
     },
 }  # fmt: skip
 
-# The same without fault: answered, and so is the request after it.
+# The same without errors: answered, and so is the request after it.
 SOUND: dict[str, bytes] = {
     "a length": LENGTH + b"\r\n{}",
     "chunks": b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
@@ -61,6 +61,6 @@ SOUND: dict[str, bytes] = {
 
 
 def shapes(line: str) -> Iterator[tuple[str, bytes]]:
-    """Name and bytes of each faulty request for `METHOD /path`, the hidden one after it."""
+    """Name and bytes of each faulty request for `METHOD /path`, followed by the hidden one."""
     for name, head in HEADS.items():
         yield name, f"{line} HTTP/1.1\r\n".encode() + COMMON + head + HIDDEN

@@ -1,4 +1,4 @@
-"""A browser's socket that comes back by itself, and a writer that tries again, on an installation that is broken."""
+"""A browser's socket that reconnects, and a writer that retries, on an installation with failures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DROPPED = (OSError, ConnectionClosed, InvalidHandshake, InvalidMessage, TimeoutE
 
 
 class Browser:
-    """A socket that comes back with the cursor it has, and adds up what it heard of."""
+    """A socket that reconnects with its cursor, and sums up the changes it was sent."""
 
     def __init__(self, url: str, cursor: str) -> None:
         self.url = f"{url.replace('http', 'ws', 1)}/ws"
@@ -26,7 +26,7 @@ class Browser:
         self.revisions: list[int] = []
 
     def until(self, changes: int, deadline: float) -> None:
-        """Until so many changes were heard of; reconnects as often as needed."""
+        """Wait until so many changes were received; reconnects as often as needed."""
         while self.covered < changes:
             assert time.monotonic() < deadline, f"{self.covered} of {changes} changes heard of"
             try:
@@ -43,12 +43,12 @@ class Browser:
                 if frame.get("channel") == "earth_updates":
                     self.cursor = f"{frame['epoch']}-{frame['revision']}"
                     self.revisions.append(frame["revision"])
-                    if frame["data"]["layers"] == ["earthquakes"]:  # not what was derived of them
+                    if frame["data"]["layers"] == ["earthquakes"]:  # without derived rows
                         self.covered += frame["data"]["merged_count"]
 
 
 def write(made: Installation, number: int, deadline: float) -> None:
-    """As a program that tries again until its commit was acknowledged."""
+    """Retries until its commit is acknowledged, like a robust program."""
     while True:
         try:
             made.execute(ADD.format(number) + " on conflict do nothing")

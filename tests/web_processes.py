@@ -1,4 +1,4 @@
-"""Web processes as an operator starts them, several on one observation store, and crowds that watch their streams."""
+"""Web processes as an operator starts them, several on one observation store, and clients of their streams."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class WebProcess:
                 self._moved.notify_all()
 
     async def said(self, event: str, times: int = 1) -> dict[str, Any]:
-        """The log line of this name, once it was written so often; fails after a time."""
+        """The `times`-th log line of this name; fails after a time."""
 
         def found() -> list[dict[str, Any]]:
             return [line for line in self.lines if line["event"] == event]
@@ -58,7 +58,7 @@ class WebProcess:
         return urlsplit(self.url).port or 0
 
     async def ended(self) -> tuple[int, str]:
-        """Exit status and the last line that is no log line."""
+        """Exit status and the last line that is not a log line."""
         async with asyncio.timeout(START_S):
             status = await self.process.wait()
             await self._reading
@@ -81,7 +81,7 @@ class WebProcesses:
         self.started: list[WebProcess] = []
 
     async def begin(self, **settings: str) -> WebProcess:
-        """One more, perhaps not serving yet; settings without their prefix."""
+        """Start one more, perhaps not serving yet; settings without their prefix."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("PLANETWIRE_")}
         own = {"data_dir": str(self.data_dir), "halves": "terminal", "port": "0", "log_format": "json", **settings}
         environment |= {f"PLANETWIRE_{name.upper()}": value for name, value in own.items()}
@@ -92,7 +92,7 @@ class WebProcesses:
         return self.started[-1]
 
     async def serve(self, *each: dict[str, str], **settings: str) -> list[WebProcess]:
-        """One for each of the settings, all serving and joined to their bus."""
+        """Start one for each of the settings, all serving and connected to their bus."""
         made = [await self.begin(**settings, **own) for own in each]
         for process in made:
             process.url = (await process.said("web.server.started"))["url"]
@@ -117,7 +117,7 @@ class WebProcesses:
 
 @asynccontextmanager
 async def web_processes(data_dir: Path, descriptors: int | None = None) -> AsyncIterator[WebProcesses]:
-    """`descriptors`: what each of them may open."""
+    """`descriptors`: the limit of open files of each."""
     made = WebProcesses(data_dir, descriptors)
     try:
         yield made
@@ -128,7 +128,7 @@ async def web_processes(data_dir: Path, descriptors: int | None = None) -> Async
 
 
 class Watcher:
-    """A client that follows some cities and trusts nobody: what is out of order or twice fails."""
+    """A client that follows some cities and verifies everything: an event out of order or repeated fails."""
 
     def __init__(self, client: SseClient, connected: dict[str, Any]) -> None:
         self.client = client
@@ -141,14 +141,14 @@ class Watcher:
         return cls(client, await client.until("connected"))
 
     async def move(self, process: WebProcess) -> None:
-        """Leave, and go on at another process from where it was."""
+        """Disconnect, and continue at another process from its cursor."""
         await self.client.close()
         cursor = self.revisions[-1] if self.revisions else 0
         target = f"/api/events?cities={','.join(CITIES)}&since_revision={cursor}"
         self.client = await SseClient.connect(process.port, target)
 
     async def until(self, revision: int) -> list[int]:
-        """All revisions so far, once this one is there."""
+        """All revisions so far, once this one has arrived."""
         while not self.revisions or self.revisions[-1] < revision:
             frame = await self.client.until(PATCH)
             assert frame["prev_revision"] == self.known[frame["city"]], "a gap, or something twice"

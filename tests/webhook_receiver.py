@@ -1,4 +1,4 @@
-"""The other side of the webhook: a real HTTP server that keeps what it took, and can refuse, fall silent or go away."""
+"""The receiver of the webhook: a real HTTP server that records accepted messages, and can refuse, hang or stop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SECRET = "secret-of-the-test"
 
 @dataclass
 class Taken:
-    """One request that was answered with 2xx."""
+    """One request answered with 2xx."""
 
     headers: dict[str, str]
     body: dict[str, Any]
@@ -33,7 +33,7 @@ class Taken:
 
 @dataclass
 class Receiver:
-    """`answer` decides the status of a request, after what it waits for; by default everything is taken."""
+    """`answer` decides the status of a request, and may wait first; by default everything is accepted."""
 
     answer: Callable[[dict[str, Any]], Awaitable[tuple[int, str]]] | None = None
     taken: list[Taken] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Receiver:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        """Refuse connections, drop those that are open."""
+        """Refuse connections, drop open ones."""
         if self._server is not None:
             self._server.close()
             for writer in list(self._open):
@@ -88,7 +88,7 @@ class Receiver:
     # --- what came
 
     async def has(self, count: int, within_s: float = 60.0) -> None:
-        """Wait until so many different messages were taken."""
+        """Wait until so many distinct messages were accepted."""
 
         async def so() -> bool:
             return len({taken.id for taken in self.taken}) >= count
@@ -96,7 +96,7 @@ class Receiver:
         await until(so, within_s)
 
     def by_key(self) -> dict[str, list[int]]:
-        """Revisions of each layer in the order of their first arrival."""
+        """Revisions of each layer, in order of first arrival."""
         seen: dict[str, list[int]] = defaultdict(list)
         for taken in self.taken:
             if taken.body["revision"] not in seen[taken.body["key"]]:
@@ -105,7 +105,7 @@ class Receiver:
 
 
 def signed(taken: Taken, secret: str = SECRET) -> bool:
-    """As a receiver verifies it."""
+    """Verifies the signature as a receiver does."""
     text = f"{taken.headers['webhook-id']}.{taken.headers['webhook-timestamp']}.".encode() + taken.raw
     wanted = base64.b64encode(hmac.new(secret.encode(), text, hashlib.sha256).digest()).decode()
     return f"v1,{wanted}" in taken.headers["webhook-signature"].split(" ")

@@ -1,6 +1,6 @@
-"""The city registry: which cities there are, where their airport lies, what settles them, what they are called.
+"""The city registry: the cities, their airports' coordinates, their settlement sources, their names.
 
-Only IANA zone names are kept, never an offset: an offset is wrong for half of the year wherever clocks change.
+Only IANA zone names are stored, never an offset: an offset is wrong for half of the year wherever clocks change.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ guangzhou | daily_history | ZGGG | Guangzhou Baiyun
 qingdao | daily_history | ZSQD | Qingdao Jiaodong
 """
 
-# The runway whose sensors stand for the city, where there are any.
+# The runway whose sensors represent the city, if there are any.
 _RUNWAYS = {
     "seoul": "15R/33L",
     "beijing": "19/01",
@@ -159,7 +159,7 @@ class Settlement:
 
 @cache
 def _zone(name: str) -> ZoneInfo:
-    """Kept for good: zoneinfo itself holds on to eight zones, and reads the others' files again and again."""
+    """Cached for ever: zoneinfo itself caches only eight zones, and rereads the files of the others."""
     return ZoneInfo(name)
 
 
@@ -203,7 +203,7 @@ class City:
         return f"city:{self.key}"
 
     def local(self, at: datetime) -> datetime:
-        """The aware time `at` on the city's clocks."""
+        """The aware time `at` in the city's local time."""
         return at.astimezone(self.zone)
 
     def day_start(self, day: date) -> datetime:
@@ -211,20 +211,30 @@ class City:
         return datetime(day.year, day.month, day.day, tzinfo=self.zone).astimezone(UTC)
 
     def day_end(self, day: date) -> datetime:
-        """First instant of the day after; the days between are 23, 24 or 25 hours long, or anything a zone decrees."""
+        """First instant of the next day; days are 23, 24 or 25 hours long, or whatever the zone's rules say."""
         return self.day_start(day + timedelta(days=1))
 
     def is_settlement_runway(self, runway: str) -> bool:
-        """Whether `runway` (`17L/35R`, in either order) is the one that stands for the city."""
+        """Whether `runway` (`17L/35R`, in either order) is the one that represents the city."""
         wanted = self.settlement_runway
         return wanted is not None and sorted(runway.split("/")) == sorted(wanted.split("/"))
 
 
+class _Accents(dict[int, int | None]):
+    """For `str.translate`: removes combining characters. Each character is classified once per process."""
+
+    def __missing__(self, code: int) -> int | None:
+        self[code] = found = None if unicodedata.combining(chr(code)) else code
+        return found
+
+
+_ACCENTS = _Accents()
+
+
 def fold(name: str) -> str:
     """Lower case, accents dropped, `-`, `_`, `%20` and runs of white space as one space."""
-    spaced = _SEPARATORS.sub(" ", name).strip().casefold()
-    plain = unicodedata.normalize("NFKD", spaced)
-    return "".join(c for c in plain if not unicodedata.combining(c))
+    spaced = _SEPARATORS.sub(" ", name).casefold()
+    return unicodedata.normalize("NFKD", spaced).translate(_ACCENTS).strip()
 
 
 def _rows(table: str) -> list[list[str]]:
@@ -263,7 +273,7 @@ def _names() -> dict[str, City]:
 
 
 def resolve(name: str) -> City | None:
-    """The city of a key, display name, airport code or alias, however it is spelt; None when there is none."""
+    """The city of a key, display name, airport code or alias, in any spelling; None if there is none."""
     if len(name) > NAME_MAX_CHARS:
         return None
     return _spelt(name)
@@ -271,7 +281,7 @@ def resolve(name: str) -> City | None:
 
 @lru_cache(maxsize=1024)
 def _spelt(name: str) -> City | None:
-    """A few spellings come thousands of times a minute."""
+    """Cached: a few spellings are looked up thousands of times a minute."""
     return _names().get(fold(name))
 
 
@@ -286,6 +296,6 @@ def _by_icao() -> dict[str, City]:
 
 
 def read_zones() -> None:
-    """Reads every city's zone. At a start: later there may be no descriptor left to open its file with."""
+    """Reads every city's zone. At the start: later there may be no file descriptor left."""
     for city in CITIES:
         _zone(city.timezone)

@@ -32,7 +32,7 @@ STAGES = ("jobs", "collect", "facts", "layers", "outbox", "relay", "stream", "we
 
 
 class Half(StrEnum):
-    """What `--only` takes."""
+    """The values of `--only`."""
 
     EARTH = "earth"
     TERMINAL = "terminal"
@@ -165,8 +165,8 @@ def backup(folder: Annotated[Path, typer.Argument(help="A new folder.")]) -> Non
     from planetwire.supervise.backup import save
 
     with _settings("backup") as settings:
-        told = save(settings, folder)
-        typer.echo("\n".join(f"{size:>14,}  {name}" for name, size in told.files.items()))
+        saved = save(settings, folder)
+        typer.echo("\n".join(f"{size:>14,}  {name}" for name, size in saved.files.items()))
         typer.echo(f"saved in {folder}; it holds tokens: keep it as you keep them")
 
 
@@ -176,10 +176,10 @@ def restore(folder: Annotated[Path, typer.Argument(help="What `backup` saved.")]
     from planetwire.supervise.backup import bring_back
 
     with _settings("restore") as settings:
-        told = bring_back(settings, folder)
-        typer.echo(f"brought back {len(told.files)} files into {settings.data_dir}; start it as before")
-        if told.unset:
-            typer.echo(f"set when it was saved, and not now: {', '.join(told.unset)}")
+        restored = bring_back(settings, folder)
+        typer.echo(f"brought back {len(restored.files)} files into {settings.data_dir}; start it as before")
+        if restored.unset:
+            typer.echo(f"set when it was saved, and not now: {', '.join(restored.unset)}")
 
 
 @app.command()
@@ -293,6 +293,6 @@ app.add_typer(tokens, name="tokens")
 
 
 def main() -> None:
-    """The command. Nothing that it or its children write is for others to read."""
+    """The entry point. Sets the umask so that files of this process and its children are private."""
     os.umask(UMASK)
     app()

@@ -1,4 +1,4 @@
-"""Every error that crosses a boundary, with its HTTP status and a stable `code`.
+"""The errors that cross a boundary, with their HTTP status and a stable `code`.
 
 PlanetwireError
 ├── InputError            400   the caller sent something we cannot accept
@@ -6,15 +6,15 @@ PlanetwireError
 │   ├── Unauthorised      401   no or wrong credentials
 │   ├── Forbidden         403   known caller, not allowed
 │   ├── NotFound          404
-│   └── NotAcceptable     406   no form of the answer that the caller takes
-├── StateError            409   the request is fine, the present state forbids it
-│   ├── ConfirmNeeded     409   it deletes, and nobody has said that this is meant
+│   └── NotAcceptable     406   the caller accepts none of our formats
+├── StateError            409   the request is valid, the present state forbids it
+│   ├── ConfirmNeeded     409   it deletes rows, and was not confirmed
 │   └── LeaseLost         409   this worker no longer owns the job; its batch was rolled back
 ├── FeedError             –     an outside feed failed; the job ends failed or backs off, facts stay
 ├── SetupError            –     the installation cannot start as configured; the message says what to do
 └── BackendError          503   our own store or bus failed; retry later
-    ├── BusError          503   an outlet's other side did not take a message
-    └── LogWriteFailed    500   the event log did not take a write; nothing was broadcast
+    ├── BusError          503   an outlet's receiver did not accept a message
+    └── LogWriteFailed    500   a write to the event log failed; nothing was broadcast
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class PlanetwireError(Exception):
 
     status = 500
     code = "internal"
-    told: Mapping[str, object] = {}  # further members of the problem document
+    extensions: Mapping[str, object] = {}  # extension members of the problem document (RFC 9457)
 
     def __init__(self, message: str, *, code: str | None = None) -> None:
         super().__init__(message)
@@ -72,7 +72,7 @@ class NotFound(InputError):
 
 
 class NotAcceptable(InputError):
-    """The caller takes no form that we have."""
+    """The caller accepts none of our formats."""
 
     status = 406
     code = "not_acceptable"
@@ -86,13 +86,13 @@ class StateError(PlanetwireError):
 
 
 class ConfirmNeeded(StateError):
-    """It deletes rows, and nobody has said yet that this is meant. `told` says how many, of which source."""
+    """It deletes rows and was not confirmed. `extensions`: how many rows, and the source."""
 
     code = "confirm_needed"
 
-    def __init__(self, message: str, told: Mapping[str, object]) -> None:
+    def __init__(self, message: str, extensions: Mapping[str, object]) -> None:
         super().__init__(message)
-        self.told = told
+        self.extensions = extensions
 
 
 class LeaseLost(StateError):
@@ -105,7 +105,7 @@ class FeedError(PlanetwireError):
     """An outside feed gave no usable body. Nothing is deleted because of it.
 
     Codes: `auth_refused`, `bad_body`, `transient`, `truncated`, `not_found`, `redirect_refused`.
-    `retry_after_s` is what the provider asked for, or None; `sample` at most 200 characters of what was at fault.
+    `retry_after_s`: the provider's Retry-After, or None; `sample`: at most 200 characters of the faulty part.
     `answered` is False when the request never got an answer: then it does not count towards the provider's floor.
     """
 
@@ -127,7 +127,7 @@ class FeedError(PlanetwireError):
 
     @property
     def passing(self) -> bool:
-        """Whether the moment was at fault rather than the request: the same one may do in a minute."""
+        """Whether the failure is transient: the same request may succeed in a minute."""
         return not self.answered or self.code in ("transient", "truncated")
 
 
@@ -145,16 +145,16 @@ class BackendError(PlanetwireError):
 
 
 class LogWriteFailed(BackendError):
-    """The event log did not take a write: nothing of it was stored and nothing was broadcast."""
+    """A write to the event log failed: nothing of it was stored and nothing was broadcast."""
 
     status = 500
     code = "log_write_failed"
 
 
 class BusError(BackendError):
-    """The other side of an outlet did not confirm a message; it may or may not have it.
+    """An outlet's receiver did not confirm a message; it may or may not have it.
 
-    `refused`: it will not take this one as it is, rather than not now. `retry_after_s` is what it asked for, or None.
+    `refused`: it rejects this message for good, not just now. `retry_after_s`: its Retry-After, or None.
     """
 
     code = "bus_failed"

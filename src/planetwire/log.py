@@ -1,7 +1,7 @@
-"""structlog set-up. Event names are `<area>.<noun>.<past verb>`, facts are keywords.
+"""structlog set-up. Event names are `<area>.<noun>.<past verb>`, details are keywords.
 
-Invariant: whatever a value holds, a line of the log is one line, without control characters, and bounded. What other
-libraries log by Python's own `logging` goes the same way.
+Invariant: whatever a value holds, a log entry is one line, without control characters, and bounded. Records of other
+libraries, through Python's own `logging`, are treated alike.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ import structlog
 from planetwire.text.printable import printable
 
 VALUE_MAX = 1_000  # characters of one value
-DIGITS_MAX = 60  # of a whole number; Python refuses to print some thousands
-TRACE_LINES_MAX = 40  # of a traceback, the last ones: that of an error of ours, since input causes none
+DIGITS_MAX = 60  # of an integer; Python refuses to print thousands of digits
+TRACE_LINES_MAX = 40  # the last lines of a traceback; only our own bugs cause one, never input
 TRACE_LINE_MAX = 300
 TRACES = ("exception", "stack")
 
 
 class _Stderr:
-    """Whatever standard error is at the moment: it may be replaced, and what replaced it closed."""
+    """The current standard error: it may be replaced, and the replacement closed."""
 
     def write(self, text: str) -> object:
         return sys.stderr.write(text)
@@ -33,10 +33,10 @@ class _Stderr:
 
 
 class _Forward(logging.Handler):
-    """Records of other libraries, as lines of ours."""
+    """Forwards records of other libraries to our log."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """A record that cannot be put into words is named all the same."""
+        """A record that cannot be formatted is still logged, by its logger's name."""
         try:
             text = record.getMessage()
         except Exception as error:
@@ -44,7 +44,7 @@ class _Forward(logging.Handler):
         facts: dict[str, object] = {"logger": record.name, "text": text.rstrip()}
         if record.exc_info and record.levelno >= logging.ERROR:
             facts["exc_info"] = record.exc_info
-        elif record.exc_info:  # a warning is no fault of ours: what it was is enough
+        elif record.exc_info:  # a warning is not our bug: the error's text suffices
             facts["error"] = repr(record.exc_info[1])
         get_logger().log(record.levelno, "log.library.noted", **facts)
 
@@ -65,9 +65,9 @@ def configure_logging(fmt: str, level: str, **bound: Any) -> None:
 
 
 def processors(fmt: str, *, colours: bool) -> list[Any]:
-    """From the facts of one event to its line."""
+    """The chain that turns an event into its line."""
     renderer: Any = (
-        structlog.processors.JSONRenderer()  # ASCII, all else escaped
+        structlog.processors.JSONRenderer()  # ASCII, everything else escaped
         if fmt == "json"
         else structlog.dev.ConsoleRenderer(colors=colours)
     )
@@ -86,7 +86,7 @@ def _bounded(logger: object, method: str, event: MutableMapping[str, Any]) -> Mu
 
 
 def _plain(value: object) -> object:
-    """As it is, when that is short and safe; else as cut text."""
+    """The value itself if short and safe; else as truncated text."""
     if value is None or isinstance(value, bool | float):
         return value
     if isinstance(value, int):
@@ -94,19 +94,19 @@ def _plain(value: object) -> object:
     if isinstance(value, str):
         return printable(value, VALUE_MAX)
     try:
-        text = repr(value)  # escapes what cannot be printed
-    except Exception as error:  # nested a thousand deep, for one
+        text = repr(value)  # escapes unprintable characters
+    except Exception as error:  # such as nested a thousand deep
         return f"a {type(value).__name__} that cannot be shown: {type(error).__name__}"
     return value if len(text) <= VALUE_MAX and isinstance(value, list | dict | tuple) else printable(text, VALUE_MAX)
 
 
 def _trace(value: object) -> str:
-    """Its last lines, indented so that none can be taken for a line of the log."""
+    """Its last lines, indented so that none can be mistaken for a log entry."""
     lines = str(value).splitlines()
     more = len(lines) - TRACE_LINES_MAX
-    told = [f"({more} lines more above)"] if more > 0 else []
-    told += [printable(line, TRACE_LINE_MAX) for line in lines[-TRACE_LINES_MAX:]]
-    return "\n".join(f"    {line}" for line in told)
+    shown = [f"({more} lines more above)"] if more > 0 else []
+    shown += [printable(line, TRACE_LINE_MAX) for line in lines[-TRACE_LINES_MAX:]]
+    return "\n".join(f"    {line}" for line in shown)
 
 
 def get_logger() -> Any:

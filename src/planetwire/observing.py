@@ -1,6 +1,6 @@
-"""What is known of each source of city observations: how often it reports, when it counts as late, its series.
+"""Profiles of the sources of city observations: how often each reports, when it counts as late, its series.
 
-A series is one curve of a chart. Sources never share one: where two feed the same `series_key`, the pair is the key.
+A series is one curve of a chart. Sources never share one: if two feed the same `series_key`, the pair is the key.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ DEFAULT_SOURCE = "weather"
 
 
 class Series(StrEnum):
-    """What a reading stands for. `reference` is shown beside the others and never counts for the headline."""
+    """The kind of a reading. `reference` is shown beside the others and never used for the headline."""
 
     AIRPORT_PRIMARY = "airport_primary"
     SETTLEMENT = "settlement"
@@ -30,13 +30,13 @@ PLATE_PREFIX = "runway:"  # history key of one runway's own curve: `runway:17L/3
 
 
 def headline(readings: Iterable[Json]) -> Json | None:
-    """The reading that stands for the city: the newest of a headline series, the later revision of two equally new."""
+    """The city's headline reading: the newest of a headline series; of equally new ones the later revision."""
     candidates = [reading for reading in readings if reading["series_key"] in HEADLINE_SERIES]
     return max(candidates, key=lambda reading: (reading["obs_time"], reading["revision"]), default=None)
 
 
 class Freshness(StrEnum):
-    """How old the newest reading is, in the terms of its source."""
+    """The age of the newest reading, relative to its source's profile."""
 
     FRESH = "fresh"
     EXPECTED_WAIT = "expected_wait"
@@ -47,7 +47,7 @@ class Freshness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SourceProfile:
-    """`cadence_s` is how often the source sends; the others are bounds on the age of its newest reading."""
+    """`cadence_s`: the source's interval; the others are limits on the age of its newest reading."""
 
     cadence_s: int
     native_s: int
@@ -56,7 +56,7 @@ class SourceProfile:
     stale_s: int
 
     def freshness(self, age_s: float | None) -> Freshness:
-        """State of a reading of this age; None (no time known) is `unknown`."""
+        """The freshness at this age; None (no time known) is `unknown`."""
         if age_s is None:
             return Freshness.UNKNOWN
         if age_s <= self.fresh_s:
@@ -66,8 +66,8 @@ class SourceProfile:
         return Freshness.DELAYED if age_s <= self.stale_s else Freshness.STALE
 
 
-METAR_CADENCE_S = 1_800  # of an airport that reports twice an hour
-DEFAULT_LIMITS = "default"  # key of the limits of every source that is not named
+METAR_CADENCE_S = 1_800  # an airport that reports twice an hour
+DEFAULT_LIMITS = "default"  # key of the limits of all other sources
 
 ROUTINE = SourceProfile(600, 600, 900, 600, 2700)
 QUARTER_HOUR = SourceProfile(900, 900, 900, 900, 3600)
@@ -76,14 +76,14 @@ MINUTE = SourceProfile(60, 60, 180, 180, 900)
 
 @dataclass(frozen=True, slots=True)
 class ObservedSource:
-    """What is known of one source. `profile` None: it reports as often as the city's airport does."""
+    """One known source. `profile` None: it reports as often as the city's airport does."""
 
     name: str
     series: Series = Series.AIRPORT_PRIMARY
     profile: SourceProfile | None = ROUTINE
 
 
-# Senders that push to us: they belong to no feed of ours, so there is no declaration that could say it of them.
+# Senders that push to us: no feed of ours, and so no declaration, describes them.
 PUSHED = (
     ObservedSource("amos", Series.RUNWAY, MINUTE),
     ObservedSource("amsc_awos", Series.RUNWAY, SourceProfile(60, 180, 180, 180, 900)),
@@ -99,22 +99,22 @@ PUSHED = (
 
 
 class Sources:
-    """Those that are known: what others push, and what feeds declare of themselves. Any other counts as routine."""
+    """The known sources: those that push, and those that feeds declare. Any other gets the routine profile."""
 
     def __init__(self, declared: Iterable[ObservedSource] = ()) -> None:
         self._known = {one.name: one for one in (*PUSHED, *declared)}
 
     def profile(self, source: str, metar_cadence_s: int = METAR_CADENCE_S) -> SourceProfile:
-        """The source's profile in a city whose airport reports that often; a ten-minute station's if not known."""
+        """The source's profile in a city whose airport reports that often; unknown sources: a ten-minute station's."""
         known = self._known.get(source)
         if known is not None and known.profile is None:
             return SourceProfile(metar_cadence_s, metar_cadence_s, 600, 900, 2 * metar_cadence_s + 900)
         return ROUTINE if known is None or known.profile is None else known.profile
 
     def freshness_limits(self, metar_cadence_s: int = METAR_CADENCE_S) -> dict[str, dict[str, int]]:
-        """By source, up to which age in seconds a reading is fresh, awaited, or late; older ones are stale.
+        """By source, the age in seconds up to which a reading is fresh, awaited, or late; older ones are stale.
 
-        The page counts ages on between two snapshots, by these limits and no own.
+        The page advances ages between two snapshots by these limits; it has none of its own.
         """
         profiles = {name: self.profile(name, metar_cadence_s) for name in sorted(self._known)}
         profiles[DEFAULT_LIMITS] = ROUTINE
@@ -128,7 +128,7 @@ class Sources:
         }
 
     def default_series(self, source: str, settlement_source: str) -> Series:
-        """The series of a reading that names none, in a city settled by `settlement_source`.
+        """The series of a reading without one, in a city settled by `settlement_source`.
 
         METAR sources → `metar`; the city's settlement source, or one called `settlement` → `settlement`; runway
         sensors → `runway`; sensors beside the airport → `reference`; anything else → `airport_primary`.

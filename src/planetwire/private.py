@@ -1,4 +1,4 @@
-"""Files that only their owner can read, whatever the umask says and whoever made them before."""
+"""Files that only their owner can read, whatever the umask and whoever created them."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ FILE, FOLDER, PASSABLE = 0o600, 0o700, 0o711
 
 
 def make_file(path: Path) -> None:
-    """An empty file, where there is none; one that is there is closed to others."""
+    """Create an empty file if there is none; an existing one is closed to others."""
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT, FILE))
     close_to_others(path)
 
 
 def close_to_others(path: Path) -> None:
-    """Take every right of group and others from a file of ours; somebody else's stays as it is."""
+    """Remove all permissions of group and others from a file of ours; another user's is left alone."""
     with suppress(FileNotFoundError, PermissionError):
         if path.is_file() and not path.is_symlink() and path.stat().st_mode & UMASK:
             path.chmod(path.stat().st_mode & ~UMASK & 0o7777)
 
 
 def make_folders(path: Path, mode: int = FOLDER) -> None:
-    """The folder and those above it that are missing, each with this mode; one that is there keeps its own."""
+    """Create the folder and its missing parents, each with this mode; existing ones keep theirs."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         with suppress(FileExistsError):
             folder.mkdir()
-            folder.chmod(mode)  # past the umask: root's PostgreSQL runs as another user who must be able to pass
+            folder.chmod(mode)  # despite the umask: root's PostgreSQL runs as another user and must traverse

@@ -1,6 +1,6 @@
-"""What is said of other hosts, and what is read of what they say: no secrets, no bytes of theirs, no surprises.
+"""Safe error texts about other hosts, and safe parsing of their headers: no secrets and none of their bytes.
 
-Whatever text a header or an address holds, these give a value of bounded size or None, and never raise.
+Whatever text a header or an address holds, the result is of bounded size or None; nothing raises.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 import httpx
 
-HEADER_CHARS_MAX = 512  # of a value that is read or kept; what is longer counts as absent
+HEADER_CHARS_MAX = 512  # of a header value; a longer one counts as absent
 DATE_CHARS_MAX = 64
 DIGITS_MAX = 15
 HOST_CHARS_MAX = 80
-CAUSES_MAX = 10  # looked through behind an error
+CAUSES_MAX = 10  # followed in the chain of an error
 RETRY_AFTER_MAX_S = 86_400.0
 _RETRY_AFTER = ("retry-after", "x-rate-limit-retry-after-seconds")
 _WORDS: tuple[tuple[type[httpx.HTTPError], str], ...] = (
@@ -44,15 +44,15 @@ def host_of(address: str) -> str:
     return host if port is None else f"{host}:{port}"
 
 
-def in_our_words(error: httpx.HTTPError) -> str:
-    """Why a request failed. The library's own texts may quote what the other side sent."""
+def describe_error(error: httpx.HTTPError) -> str:
+    """Why a request failed, in our own words: the library's texts may quote what the other side sent."""
     if isinstance(error, httpx.ConnectError):
         return why_unreachable(error)
     return next((words for kind, words in _WORDS if isinstance(error, kind)), "the request failed")
 
 
 def why_unreachable(error: BaseException) -> str:
-    """The system's own word for it, or that of our certificate check."""
+    """The operating system's error text, or that of the certificate check."""
     cause: BaseException | None = error
     for _ in range(CAUSES_MAX):
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -68,12 +68,12 @@ def why_unreachable(error: BaseException) -> str:
 
 
 def no_cookies() -> CookieJar:
-    """A jar that takes none: what others set would pile up, and be sent back."""
+    """A jar that stores nothing: cookies of others would accumulate, and be sent back."""
     return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 
 
-async def beginning_of(response: httpx.Response, most_bytes: int) -> bytes | None:
-    """The body as sent, not unpacked; None when it is larger. What is left unread costs its connection."""
+async def read_bounded(response: httpx.Response, most_bytes: int) -> bytes | None:
+    """The body as sent, not decompressed; None if it is larger. An unread rest costs the connection."""
     got = bytearray()
     async for part in response.aiter_raw():
         got += part
@@ -83,20 +83,20 @@ async def beginning_of(response: httpx.Response, most_bytes: int) -> bytes | Non
 
 
 def plain_header(value: str | None) -> str | None:
-    """A value of visible ASCII, as it may be kept and sent back; None for any other."""
+    """A header value that may be stored and sent back, visible ASCII; None for any other."""
     text = (value or "").strip(" \t")
     good = text and len(text) <= HEADER_CHARS_MAX and text.isascii() and text.isprintable()
     return text if good else None
 
 
 def whole_number(value: str | None) -> int | None:
-    """ASCII digits alone, at most 15 of them."""
+    """At most 15 ASCII digits; None for any other value."""
     text = (value or "").strip(" \t")
     return int(text) if text.isascii() and text.isdigit() and len(text) <= DIGITS_MAX else None
 
 
 def http_date(value: str | None) -> datetime | None:
-    """A date in any of the forms of HTTP, aware UTC."""
+    """A date in any of HTTP's formats, as aware UTC; None for any other value."""
     text = plain_header(value)
     if text is None or len(text) > DATE_CHARS_MAX:
         return None
@@ -108,7 +108,7 @@ def http_date(value: str | None) -> datetime | None:
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """Seconds the other side asks to wait, 0 … one day; None when it does not say or says nonsense."""
+    """Seconds that the other side asks to wait, 0 … one day; None if absent or invalid."""
     value = next((found for name in _RETRY_AFTER if (found := headers.get(name))), None)
     seconds = whole_number(value)
     if seconds is not None:

@@ -1,4 +1,4 @@
-"""What the texts of some settings and secret files mean, and what is wrong with them."""
+"""Parses and validates the texts of some settings and secret files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LOOPBACK_NAMES = frozenset({"localhost", "ip6-localhost"})
 
 
 def secret_fault(secret: str) -> str | None:
-    """What is wrong with a token or key; the secret itself is not told."""
+    """What is wrong with a token or key, without quoting it; None: nothing."""
     if not secret.isascii() or not secret.isprintable() or " " in secret:
         return "a secret consists of printable ASCII characters without spaces"
     if len(secret) < SECRET_MIN:
@@ -22,7 +22,7 @@ def secret_fault(secret: str) -> str | None:
 
 
 def networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
-    """Of addresses and networks by commas. Raises ValueError."""
+    """Parses comma-separated addresses and networks. Raises ValueError."""
     try:
         return tuple(ip_network(word.strip(), strict=False) for word in text.split(",") if word.strip())
     except ValueError as error:
@@ -30,7 +30,7 @@ def networks(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
 
 
 def role_mapping(text: str) -> dict[str, Role]:
-    """Of `name=role` by commas. Raises ValueError."""
+    """Parses comma-separated `name=role`. Raises ValueError."""
     roles: dict[str, Role] = {}
     for word in filter(None, (word.strip() for word in text.split(","))):
         name, _, role = (part.strip() for part in word.partition("="))
@@ -41,7 +41,7 @@ def role_mapping(text: str) -> dict[str, Role]:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach who listens there."""
+    """Whether a server that listens on this host is reachable from this machine only."""
     try:
         return ip_address(host.strip("[]")).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Settings from the environment: `PLANETWIRE_*`, nested with `__`. A misspelt variable stops the start."""
+"""Settings from the environment: `PLANETWIRE_*`, nested with `__`. A misspelt variable fails the start."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class Section(BaseModel):
 
 
 class FeedSettings(Section):
-    """One feed. Everything unset falls back to what the feed itself declares."""
+    """One feed. Unset values fall back to the feed's own declaration."""
 
     url: str | None = Field(
-        None, description="Where to fetch from, instead of the provider's own address; a feed without one needs it."
+        None, description="Address to fetch from instead of the provider's own; required for a feed without one."
     )
     interval_s: float | None = Field(None, gt=0, description="Seconds between two scheduled runs.")
-    floor_s: float | None = Field(None, ge=0, description="Least seconds between two requests; the provider's rule.")
-    enabled: bool | None = Field(None, description="Whether the schedule runs it.")
+    floor_s: float | None = Field(None, ge=0, description="Minimum seconds between two requests; the provider's rule.")
+    enabled: bool | None = Field(None, description="Whether the feed is scheduled.")
     token: SecretStr | None = Field(
         None, description="Key for the provider, sent as the feed declares; to a URL of your own as a Bearer token."
     )
@@ -59,15 +59,15 @@ class FeedSettings(Section):
     max_body_bytes: int | None = Field(
         None, ge=1, le=2**30, description="Largest body, as sent and unpacked; unset: 16 MiB. Memory grows with it."
     )
-    max_rows_per_s: float | None = Field(None, gt=0, description="Slows writing down to spare a small database.")
+    max_rows_per_s: float | None = Field(None, gt=0, description="Limits writes, to spare a small database.")
 
 
 class RelaySettings(Section):
-    """The relay's merge window and patience."""
+    """The relay's merge window and timing."""
 
-    merge_window_ms: float = Field(200.0, ge=0, le=10_000, description="Least time between two events of a layer.")
-    poll_s: float = Field(1.0, gt=0, le=60, description="How often pending changes are looked for without a wake-up.")
-    leader_ttl_s: float = Field(10.0, ge=2, le=60, description="After this long without renewal a standby takes over.")
+    merge_window_ms: float = Field(200.0, ge=0, le=10_000, description="Minimum time between two events of a layer.")
+    poll_s: float = Field(1.0, gt=0, le=60, description="How often pending changes are polled without a wake-up.")
+    leader_ttl_s: float = Field(10.0, ge=2, le=60, description="Without renewal for this long, a standby takes over.")
 
 
 class JobSettings(Section):
@@ -77,7 +77,7 @@ class JobSettings(Section):
     heartbeat_s: float = Field(10.0, gt=0, le=200, description="How often leases are extended.")
     concurrency: int = Field(4, ge=1, le=1_000, description="Jobs run at once by one work process.")
     batch_rows: int = Field(5_000, ge=1, le=50_000, description="Rows one transaction of a collect job commits.")
-    poll_s: float = Field(1.0, gt=0, le=60, description="How often work is looked for without a wake-up.")
+    poll_s: float = Field(1.0, gt=0, le=60, description="How often jobs are polled without a wake-up.")
     collect_deadline_s: float = Field(21_600.0, ge=1, description="A collection that runs longer is ended.")
     clear_deadline_s: float = Field(21_600.0, ge=1, description="A clearing that runs longer is ended.")
     refresh_deadline_s: float = Field(300.0, ge=1, description="A cache or refresh job that runs longer is ended.")
@@ -85,7 +85,7 @@ class JobSettings(Section):
     log_hours: float = Field(24.0, gt=0, le=720, description="How long the last lines of a job's log are kept.")
 
     def deadline_s(self, task_type: TaskType) -> float:
-        """The longest run of a job."""
+        """The maximum run time of a job."""
         match task_type.lane:
             case Lane.FILL:
                 return self.collect_deadline_s
@@ -96,14 +96,14 @@ class JobSettings(Section):
 
 
 class MigrationSettings(Section):
-    """What a change of PostgreSQL's schema may take."""
+    """Time limits of migrations of PostgreSQL's schema."""
 
-    timeout_s: float = Field(3_600.0, gt=0, le=604_800, description="A migration that takes longer is undone.")
+    timeout_s: float = Field(3_600.0, gt=0, le=604_800, description="A migration that takes longer is rolled back.")
     lock_timeout_s: float = Field(
-        5.0, gt=0, le=600, description="How long one try waits for whoever uses a table, and others behind it."
+        5.0, gt=0, le=600, description="How long one try waits for a table in use; others queue behind it."
     )
     lock_wait_s: float = Field(
-        300.0, ge=0, le=86_400, description="For how long a migration that finds a table in use is tried again."
+        300.0, ge=0, le=86_400, description="For how long a migration blocked by a table in use is retried."
     )
 
 
@@ -111,8 +111,8 @@ class StreamSettings(Section):
     """Live connections."""
 
     heartbeat_s: float = Field(30.0, gt=0, le=300, description="Seconds between heartbeats on every connection.")
-    max_connections: int = Field(12_000, ge=1, description="Live connections in all.")
-    max_per_address: int = Field(200, ge=1, description="Live connections of one address.")
+    max_connections: int = Field(12_000, ge=1, description="Live connections in total.")
+    max_per_address: int = Field(200, ge=1, description="Live connections per address.")
     stall_s: float = Field(20.0, gt=0, description="A reader without progress for this long is cut.")
 
 
@@ -123,7 +123,7 @@ PLAIN_OFF = (  # where PLAIN_HTTP is set
 
 
 class RequestSettings(Section):
-    """What a request may be, and how long it may take, before anybody looks at what it wants."""
+    """Limits on the size and duration of a request, enforced before it is handled."""
 
     header_bytes: int = Field(32 * 1024, ge=1024, le=1024 * 1024, description="Request line and headers together.")
     header_lines: int = Field(128, ge=16, le=1_000, description="Header lines of a request.")
@@ -131,16 +131,16 @@ class RequestSettings(Section):
     body_bytes: int = Field(64 * 1024, ge=1024, le=1024 * 1024, description="A body, but for pushed readings (2 MiB).")
     header_s: float = Field(10.0, gt=0, le=600, description="From the connection to the end of the headers.")
     body_s: float = Field(30.0, gt=0, le=3_600, description="From the end of the headers to the end of the body.")
-    idle_s: float = Field(60.0, gt=0, le=3_600, description="How long a connection may wait for a further request.")
-    reserved_descriptors: int = Field(16, ge=4, le=1_000, description="Kept for health and for accepted work.")
+    idle_s: float = Field(60.0, gt=0, le=3_600, description="How long a connection may stay idle.")
+    reserved_descriptors: int = Field(16, ge=4, le=1_000, description="Reserved for health checks and accepted work.")
 
 
 class LimitSettings(Section):
-    """How often an address may; several web processes count together where Redis joins them."""
+    """Rate limits per address; web processes that share a Redis count together."""
 
-    sign_in_failures: int = Field(10, ge=1, description="Wrong secrets and login codes of an address per minute.")
-    ingest_per_minute: int = Field(120_000, ge=1, description="Pushes of observations of an address per minute.")
-    openings_per_minute: int = Field(1_200, ge=1, description="Live connections that an address opens per minute.")
+    sign_in_failures: int = Field(10, ge=1, description="Wrong secrets and login codes per address and minute.")
+    ingest_per_minute: int = Field(120_000, ge=1, description="Pushes of observations per address and minute.")
+    openings_per_minute: int = Field(1_200, ge=1, description="Live connections opened per address and minute.")
 
 
 class Settings(BaseSettings):
@@ -149,73 +149,73 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
         env_nested_delimiter="__",
-        env_ignore_empty=True,  # as compose files leave them: an empty address is none, not the default server
+        env_ignore_empty=True,  # as compose files leave them: an empty address means none, not the default server
         extra="ignore",
         frozen=True,
         populate_by_name=True,
     )
 
-    data_dir: Path = Field(default_factory=default_data_dir, description="Everything this installation keeps.")
+    data_dir: Path = Field(default_factory=default_data_dir, description="Folder of all data of this installation.")
     database_url: str | None = Field(None, description="Own PostgreSQL 15 or newer; unset: embedded, in the data dir.")
     database_direct_url: str | None = Field(
-        None, description="Beside a DATABASE_URL that leads to PgBouncer: the server itself, to LISTEN and to migrate."
+        None, description="If DATABASE_URL leads to PgBouncer: the server itself, for LISTEN and migrations."
     )
     observations_url: str | None = Field(None, description="sqlite:///path or postgresql://…; unset: in the data dir.")
     redis_url: SecretStr | None = Field(
-        None, description="Optional: what several web processes share – snapshots, sessions, login codes, limits."
+        None, description="Optional: shares snapshots, sessions, login codes and limits between web processes."
     )
-    bus: str = Field("memory", description="What joins several web processes: redis or postgres; memory is one alone.")
+    bus: str = Field("memory", description="Connects several web processes: redis or postgres; memory: a single one.")
     bus_required: bool = Field(
-        False, description="While the bus is away: true refuses observations (503), false delivers within 1 s."
+        False, description="While the bus is down: true refuses observations (503), false delivers within 1 s."
     )
     web_workers: int = Field(1, ge=1, le=64, description="Web processes of `up`, on one port; several need a bus.")
     changes_bus: str = Field(
-        "none", description="none, or the https:// address of a webhook that gets every change of a layer."
+        "none", description="none, or the https:// address of a webhook that receives every change of a layer."
     )
     changes_bus_secret: SecretStr | None = Field(None, description="Signs those requests; unset: generated.")
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     allowed_hosts: str = Field(
         "",
-        description="Names under which browsers reach it, comma-separated, `*.example.org` for all below one;"
+        description="Host names that browsers use, comma-separated, `*.example.org` for all subdomains;"
         " loopback names and IP addresses always work.",
     )
-    tls_cert: Path | None = Field(None, description="Certificate chain (PEM), to speak HTTPS itself; with TLS_KEY.")
+    tls_cert: Path | None = Field(None, description="Certificate chain (PEM), to serve HTTPS directly; with TLS_KEY.")
     tls_key: Path | None = Field(None, description="Its private key (PEM), without a password.")
     plain_http: bool = Field(
-        False, description="Serves with uvicorn's own protocol: slower, with fewer bounds, whatever uvicorn changes."
+        False, description="Serves with uvicorn's own protocol: slower, fewer limits, independent of its internals."
     )
-    log_format: Literal["console", "json"] = Field("console", description="How log lines look.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Least level logged.")
+    log_format: Literal["console", "json"] = Field("console", description="Format of log lines.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="Minimum level logged.")
     public_reads: bool = Field(True, description="Whether reading needs no sign-in.")
     public_diagnostics: bool | None = Field(
         None, description="Whether diagnostics, metrics and error texts need no sign-in; unset: on a loopback HOST."
     )
-    admin_token: SecretStr | None = Field(None, description="For everything; unset: generated into the data dir.")
-    operator_token: SecretStr | None = Field(None, description="For jobs and sources; unset: there is none.")
-    viewer_token: SecretStr | None = Field(None, description="For reading what is closed; unset: there is none.")
+    admin_token: SecretStr | None = Field(None, description="Role admin; unset: generated into the data dir.")
+    operator_token: SecretStr | None = Field(None, description="Role operator (jobs, sources); unset: none.")
+    viewer_token: SecretStr | None = Field(None, description="Role viewer, for reads that need a sign-in; unset: none.")
     ingest_token: SecretStr | None = Field(None, description="For pushed observations; unset: generated.")
     trusted_proxies: str = Field(
-        "", description="Addresses and networks of reverse proxies whose X-Forwarded-For is believed, by commas."
+        "", description="Addresses and networks of reverse proxies whose X-Forwarded-For is trusted, comma-separated."
     )
     proxy_user_header: str | None = Field(
-        None, description="Header in which a trusted proxy names whom it has signed in, such as Remote-User."
+        None, description="Header in which a trusted proxy names the signed-in user, such as Remote-User."
     )
     proxy_role_header: str | None = Field(
-        None, description="Header in which it names their groups or role; unset: PROXY_ROLES names users."
+        None, description="Header with the user's groups or role; unset: PROXY_ROLES maps users."
     )
     proxy_roles: str = Field(
         "", description="Roles of those users or groups: `alice=admin, ops=operator, *=viewer`; others: viewer."
     )
-    audit_keep_days: float = Field(90.0, ge=1, description="How long the audit log keeps who did what.")
+    audit_keep_days: float = Field(90.0, ge=1, description="How long audit log entries are kept.")
     disk_budget_gb: float | None = Field(
         None,
         gt=0,
-        description="What the data dir may take, in GB; near it, less is kept, but of the facts. Unset: any.",
+        description="Size limit of the data dir, in GB; near it, all but the facts is kept for less time. Unset: none.",
     )
-    simulated: bool = Field(False, description="Set by `demo`: the page says that feeds are simulated.")
+    simulated: bool = Field(False, description="Set by `demo`: the page shows that feeds are simulated.")
     halves: Literal["all", "earth", "terminal"] = Field("all", description="Which halves run.")
-    failpoint: str | None = Field(None, description="Crash tests only: name of the point at which to die.")
+    failpoint: str | None = Field(None, description="Crash tests only: name of the point at which to crash.")
     pg_bin: Path | None = Field(None, description="Folder of PostgreSQL binaries, instead of the packaged ones.")
     patch_event_retention_hours: float = Field(
         6.0,
@@ -267,11 +267,11 @@ class Settings(BaseSettings):
 
     @property
     def diagnostics_are_public(self) -> bool:
-        """Unset, it depends on who can come at all."""
+        """If unset, depends on whether only this machine can connect."""
         return is_loopback(self.host) if self.public_diagnostics is None else self.public_diagnostics
 
     def feed(self, source: str) -> FeedSettings:
-        """Settings of one feed, all unset when it was not mentioned."""
+        """Settings of one feed; all unset if none was given."""
         return self.feeds.get(source, FeedSettings())
 
     @property
@@ -286,7 +286,7 @@ class Settings(BaseSettings):
 
     @property
     def tokens_file(self) -> Path:
-        """Where tokens with names are kept."""
+        """The file of named tokens."""
         return self.data_dir / "tokens.json"
 
     @property
@@ -301,12 +301,12 @@ class Settings(BaseSettings):
 
 
 def plain(secret: SecretStr | None) -> str | None:
-    """Its text."""
+    """The secret's text."""
     return secret.get_secret_value() if secret is not None else None
 
 
 def variable_names() -> list[str]:
-    """Every variable of the environment that a setting reads, sections included (`FEEDS__*` as a prefix)."""
+    """Every environment variable that a setting reads, including sections (`FEEDS__*` as a prefix)."""
     names: list[str] = []
     for name, field in Settings.model_fields.items():
         if isinstance(field.validation_alias, AliasChoices):
@@ -351,7 +351,7 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def load_settings(environ: Mapping[str, str] | None = None, **overrides: Any) -> tuple[Settings, list[str]]:
-    """Settings and the ignored service-link names. Raises SetupError naming the variable at fault."""
+    """Settings and the ignored service-link names. Raises SetupError naming the invalid variable."""
     links = check_environment(os.environ if environ is None else environ)
     if f"{PREFIX}PORT" in links:
         overrides.setdefault("port", 8000)
@@ -365,7 +365,7 @@ def load_settings(environ: Mapping[str, str] | None = None, **overrides: Any) ->
 
 
 def flat(settings: Settings, *, show_secrets: bool) -> dict[str, Any]:
-    """One flat object of lower-case names with effective values; secrets and passwords masked unless asked for."""
+    """One flat object of lower-case names with effective values; secrets and passwords masked unless requested."""
     out: dict[str, Any] = {}
 
     def walk(prefix: str, value: Any) -> None:

@@ -1,4 +1,4 @@
-"""Our own TLS: what the web process shows, and how our other processes know it again."""
+"""Our own TLS: the web process's certificate, and how our other processes verify it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 from planetwire.errors import SetupError
 from planetwire.settings import Settings
 
-NO_CHECK_TIME = 0x200000  # OpenSSL's X509_V_FLAG_NO_CHECK_TIME, for which Python has no name
+NO_CHECK_TIME = 0x200000  # OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which Python does not define
 CERTIFICATE_END = "-----END CERTIFICATE-----"
 
 
 def server_context(settings: Settings) -> ssl.SSLContext | None:
-    """What to answer browsers with; None: plain HTTP. Raises SetupError, naming the file."""
+    """The server's context; None: plain HTTP. Raises SetupError, naming the file."""
     certificate, key = settings.tls_cert, settings.tls_key
     if certificate is None and key is None:
         return None
@@ -32,8 +32,8 @@ def server_context(settings: Settings) -> ssl.SSLContext | None:
 
 
 def own_trust(certificate: Path | None) -> ssl.SSLContext | None:
-    """For requests to our own web process, by whatever address: its certificate is known, so no name is asked of it
-    and no date – one that ran out yesterday is still ours. Nothing else is trusted: of a chain, only the first.
+    """For requests to our own web process at any address: its certificate is pinned, so neither name nor expiry is
+    checked. Nothing else is trusted: of a chain, only the first certificate.
     """
     if certificate is None:
         return None
@@ -50,7 +50,7 @@ def own_trust(certificate: Path | None) -> ssl.SSLContext | None:
 
 
 def scheme_of(settings: Settings) -> str:
-    """Of our own address."""
+    """The scheme of our own address."""
     return "http" if settings.tls_cert is None else "https"
 
 
@@ -62,5 +62,5 @@ def _read(file: Path, name: str) -> str:
 
 
 def _no_password() -> bytes:
-    """OpenSSL would ask the terminal."""
+    """Otherwise OpenSSL would prompt on the terminal."""
     raise ValueError("the key is protected by a password; give one without")

@@ -23,7 +23,7 @@ CITIES = ("seoul", "taipei", "london", "paris")
 
 
 async def main(place: str) -> None:
-    """What there is to log goes to stderr."""
+    """Logs go to stderr."""
     configure_logging("console", "info")
     clock = SystemClock()
     store: Any = SqliteObservationStore(Path(place), clock)

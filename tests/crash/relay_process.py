@@ -1,4 +1,4 @@
-"""A relay alone: `python relay_process.py DSN POINT WINDOW_MS [TTL_S]`. Dies at the point if one is named."""
+"""A relay process: `python relay_process.py DSN POINT WINDOW_MS [TTL_S]`. Crashes at the failpoint if one is named."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ async def main(dsn: str, point: str, window_ms: str, ttl_s: str = "2") -> None:
     doorbell.start()
 
     async def no_cache(layer: str) -> None:
-        """This process keeps no snapshots."""
+        """This process caches no snapshots."""
 
     settings = RelaySettings(poll_s=0.2, leader_ttl_s=float(ttl_s), merge_window_ms=float(window_ms))
     bell = doorbell.bell(CHANGES_CHANNEL)

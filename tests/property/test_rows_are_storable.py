@@ -27,7 +27,7 @@ from planetwire.datasets.satellites.feed import CelestrakGp
 from planetwire.datasets.weather_stations.feed_metar import AwcMetar
 from planetwire.datasets.weather_stations.feed_runway import RunwayObs
 from planetwire.errors import FeedError
-from planetwire.facts import aside_postgres
+from planetwire.facts import refused_postgres
 from planetwire.facts.derived_postgres import Projection
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.stations_postgres import _Tx
@@ -146,7 +146,7 @@ async def store(dsn: str, source: str, facts: list[Fact]) -> tuple[int, int]:
 @pytest.mark.parametrize("source", sorted(_accepted))
 def test_all_that_was_accepted_is_stored_and_found(dsn: str, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the tests above, with what they kept; none of it may have to be put aside."""
-    monkeypatch.setattr(aside_postgres, "DATA_FAULTS", ())
+    monkeypatch.setattr(refused_postgres, "DATA_FAULTS", ())
     if not _accepted[source]:
         kept(source, BODIES[source][0])
     facts = _accepted[source]

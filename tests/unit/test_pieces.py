@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 import pytest
 
-from planetwire.collect.formats.pieces import SLICE_RECORDS, Piece, in_pieces, one_ahead
+from planetwire.collect.formats.pieces import SLICE_RECORDS, Piece, in_pieces, prefetched
 from planetwire.datasets.earthquakes.feed import UsgsQuakes
 from planetwire.datasets.satellites.feed import CelestrakGp
 from planetwire.errors import FeedError
@@ -149,7 +149,7 @@ def endless(made: list[int], rows: int = SLICE_RECORDS) -> Iterator[Piece | None
 
 async def test_the_next_piece_is_made_while_the_present_one_is_worked_on() -> None:
     made: list[int] = []
-    async with aclosing(one_ahead(endless(made))) as pieces:
+    async with aclosing(prefetched(endless(made))) as pieces:
         first = await anext(pieces)
         assert len(first.facts) == SLICE_RECORDS
         async with asyncio.timeout(60):
@@ -160,7 +160,7 @@ async def test_the_next_piece_is_made_while_the_present_one_is_worked_on() -> No
 async def test_closing_between_two_pieces_ends_all_work() -> None:
     """S48: a cancel leaves nothing behind."""
     made: list[int] = []
-    pieces = one_ahead(endless(made, rows=10_000))
+    pieces = prefetched(endless(made, rows=10_000))
     async with aclosing(pieces):
         await anext(pieces)
         await asyncio.sleep(0)
@@ -181,7 +181,7 @@ async def test_a_cancel_while_the_body_is_read_leaves_only_after_the_reading_thr
         left.set()
         yield None
 
-    task = asyncio.ensure_future(anext(one_ahead(slow())))
+    task = asyncio.ensure_future(anext(prefetched(slow())))
     assert await asyncio.to_thread(reading.wait, 20)
     task.cancel()
     await asyncio.sleep(0)
@@ -199,7 +199,7 @@ async def test_a_failure_in_the_next_piece_comes_after_the_present_one() -> None
 
     got: list[Piece] = []
     with pytest.raises(ValueError, match="broken"):
-        async with aclosing(one_ahead(broken())) as pieces:
+        async with aclosing(prefetched(broken())) as pieces:
             async for piece in pieces:
                 got.append(piece)
     assert len(got) == 1

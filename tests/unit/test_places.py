@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planetwire.cities import fold
 from planetwire.datasets.registry import layers
 from planetwire.facts import gazetteer_geonames
 from planetwire.facts.gazetteer_geonames import GeonamesGazetteer
@@ -170,3 +171,14 @@ def test_the_gazetteer_is_read_once_however_many_ask_at_the_same_time(monkeypatc
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(fresh.find, ["Tokyo"] * 32))
     assert len(reads) == 1 and len({one and one.lat for one in found}) == 1
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\0")), min_size=1))
+def test_names_that_are_folded_together_are_those_folded_one_by_one(names: list[str]) -> None:
+    assert gazetteer_geonames._folded(names) == [fold(name) for name in names]
+
+
+def test_an_accent_that_becomes_a_space_is_no_part_of_a_name() -> None:
+    """GeoNames has towns whose names begin with a free-standing Greek accent."""
+    assert fold("\u0384A\u03ba\u03ba\u03c1\u03b1") == "a\u03ba\u03ba\u03c1\u03b1"
+    assert at("\u0384A\u03ba\u03ba\u03c1\u03b1") is not None

@@ -13,9 +13,9 @@ from planetwire.remote import (
     HEADER_CHARS_MAX,
     HOST_CHARS_MAX,
     RETRY_AFTER_MAX_S,
+    describe_error,
     host_of,
     http_date,
-    in_our_words,
     plain_header,
     retry_after,
     whole_number,
@@ -91,8 +91,8 @@ def test_a_shown_host_has_no_secret(address: str, shown: str) -> None:
     assert host_of(address) == shown
 
 
-def test_an_error_is_told_in_our_words() -> None:
+def test_an_error_is_told_describe_error() -> None:
     for error in (httpx.RemoteProtocolError, httpx.ReadError, httpx.ConnectTimeout, httpx.DecodingError):
-        words = in_our_words(error("illegal status line: bytearray(b'SSH-2.0-s3cret')"))
+        words = describe_error(error("illegal status line: bytearray(b'SSH-2.0-s3cret')"))
         assert words
         assert "s3cret" not in words

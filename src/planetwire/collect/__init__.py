@@ -1,1 +1,1 @@
-"""Takes an outside feed or a pushed patch; gives validated facts and observations, with rejects counted."""
+"""Takes an outside feed or a pushed patch; gives validated facts and observations, and counts rejects."""

@@ -1,4 +1,4 @@
-"""The last verified body of each source, one file each, so that it can be applied again without a request."""
+"""The last verified body of each source, one file each, so that it can be processed again without a request."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _SOURCE = re.compile(r"[a-z0-9_]{1,64}")
 
 
 def file_of(folder: Path, source: str, suffix: str) -> Path:
-    """The source's file in the folder. Raises InputError for a source that is no plain name."""
+    """The source's file in the folder. Raises InputError for a source that is not a plain name."""
     if not _SOURCE.fullmatch(source):
         raise InputError(f"no source name: {source[:40]!r}", code="invalid_source")
     return folder / f"{source}{suffix}"
 
 
 def write_atomically(path: Path, body: bytes) -> None:
-    """Replace the file, or leave it as it was: a reader sees the old or the new content, also after a power cut."""
+    """Replace the file or leave it: readers see the old or the new content, also after a power cut."""
     make_folders(path.parent)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

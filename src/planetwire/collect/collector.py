@@ -1,6 +1,6 @@
-"""`FeedCollector`: runs one feed of facts once and hands its rows over in batches.
+"""`FeedCollector`: runs one feed of facts once and yields its rows in batches.
 
-Invariant: validators, and the right to sweep, go out only with the last batch of a body that was whole.
+Invariant: validators, and the permission to sweep, come only with the last batch of a complete body.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from planetwire.collect.feeds import FactFeed, access_to, feed_named, rules_of
 from planetwire.collect.formats.body import sample_of
-from planetwire.collect.formats.pieces import Piece, one_ahead
+from planetwire.collect.formats.pieces import Piece, prefetched
 from planetwire.collect.http.client import FAILURES, Fetched, FetchRules, Outcome, PoliteClient
 from planetwire.errors import FeedError
 from planetwire.log import get_logger
@@ -26,7 +26,7 @@ from planetwire.text.reject_counts import rejected_text
 
 log = get_logger()
 
-EARLY_SHARE = 0.1  # a scheduled run may come this share of the floor early: its timer has jitter
+EARLY_SHARE = 0.1  # share of the floor by which a scheduled run may be early: its timer has jitter
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class FeedCollector:
     settings: Settings
 
     async def batches(self, source: str, state: FetchState | None, *, manual: bool) -> AsyncGenerator[Batch, None]:
-        """See the port. Inside a floor or a cooldown there is no request: only a message, or the kept body again."""
+        """See the port. Within floor or cooldown it sends no request: only a message, or the stored body again."""
         feed = feed_named(source, self.feeds)
         state = state or FetchState()
         until = self._quiet_until(feed, state, manual=manual)
@@ -65,7 +65,7 @@ class FeedCollector:
         return feed.floor_s if own is None else own
 
     def _rules(self, feed: FactFeed) -> FetchRules:
-        """The provider's rules; an operator who sets the floor also sets how long a refusal lasts."""
+        """The provider's rules; the operator's floor also replaces the cooldown of a refusal."""
         rules = rules_of(feed, self.settings.feed(feed.source))
         if rules.refusal_cooldown_s is None:
             return rules
@@ -96,9 +96,9 @@ class FeedCollector:
             try:
                 async with aclosing(self._of_body(feed, fetched.body, fetched.state, None)) as batches:
                     async for batch in batches:
-                        yield _unquoted(batch) if fetched.foreign else batch
+                        yield _without_samples(batch) if fetched.foreign else batch
             except FeedError as error:
-                raise fetched.told_of(error) from error
+                raise fetched.redacted(error) from error
         elif state.void and fetched.outcome is not Outcome.EMPTY:
             asked = replace(state, cooldown_until=fetched.state.cooldown_until)
             yield Batch(facts=(), state=asked)
@@ -115,14 +115,14 @@ class FeedCollector:
         saving: asyncio.Future[None] | None = None
         try:
             async with aclosing(
-                one_ahead(feed.pieces(body, self.clock.now(), self.settings.jobs.batch_rows))
+                prefetched(feed.pieces(body, self.clock.now(), self.settings.jobs.batch_rows))
             ) as pieces:
                 async for piece in pieces:
                     _check_not_all_refused(piece)
                     _log_rejects(feed.source, piece)
                     if piece.whole and saving is None:
                         saving = asyncio.ensure_future(asyncio.to_thread(self.bodies.save, feed.source, body))
-                    # On disk before the batch that says so; beside those before it, since a disk takes its time.
+                    # Stored before the batch that refers to it, in parallel to the earlier ones, since disks are slow.
                     if piece.end is not None and saving is not None:
                         await asyncio.shield(saving)
                     keys.update(fact.external_key for fact in piece.facts)
@@ -136,7 +136,7 @@ class FeedCollector:
 
 
 def _check_not_all_refused(piece: Piece) -> None:
-    """Raises FeedError; a body of which nothing is good has one piece, so nothing of it was committed."""
+    """Raises FeedError if all records are refused; such a body has one piece, so nothing of it was committed."""
     if piece.end is not None and piece.end.rejects and not piece.total:
         first = piece.end.rejects[0]
         raise FeedError(
@@ -145,7 +145,7 @@ def _check_not_all_refused(piece: Piece) -> None:
 
 
 def _batch(piece: Piece, keys: Set[str] | None, state: FetchState, message: str | None) -> Batch:
-    """`keys`: those of the body so far, when it may sweep."""
+    """`keys`: those of the body so far, if it may sweep."""
     end = piece.end
     if end is None:
         return Batch(facts=piece.facts, total_hint=piece.total)
@@ -163,7 +163,7 @@ def _batch(piece: Piece, keys: Set[str] | None, state: FetchState, message: str 
 
 
 def _fault(total: int, end: Parsed) -> tuple[str, str] | None:
-    """What the diagnostic should say of a body of which some was good."""
+    """The finding of the diagnostic about a body with some valid records."""
     if not end.complete:
         why = f": {end.rejects[-1].reason}" if end.rejects else ""
         return "incomplete_body", f"the body was not whole, nothing was swept{why}"
@@ -178,8 +178,8 @@ def _log_rejects(source: str, piece: Piece) -> None:
         log.warning("collect.records.refused", source=source, rejects=len(piece.end.rejects), codes=dict(codes))
 
 
-def _unquoted(batch: Batch) -> Batch:
-    """The batch of another host's body: what is wrong with it is counted and not quoted."""
+def _without_samples(batch: Batch) -> Batch:
+    """For another host's body: its errors are counted and not quoted."""
     rejects = [Reject("refused", "", one.offset, one.code) for one in batch.rejects]
     fault = batch.fault and (
         batch.fault[0],
@@ -197,12 +197,12 @@ def _summary(total: int, parsed: Parsed) -> str:
 
 
 def _remembering(state: FetchState, fetched: Fetched) -> Batch:
-    """No rows: only the time before which the provider does not want to be asked again."""
+    """No rows: only the time before which the provider must not be asked again."""
     return Batch(facts=(), state=replace(state, cooldown_until=fetched.state.cooldown_until))
 
 
 def _state_of_kept(state: FetchState, body: bytes) -> FetchState:
-    """Validators stay valid only for the body they came with; a newer one may lie on disk after a cancel."""
+    """Validators are valid only for the body they came with; after a cancel the stored body may be newer."""
     sha256 = hashlib.sha256(body).hexdigest()
     if sha256 == state.body_sha256:
         return replace(state, void=False)

@@ -1,4 +1,4 @@
-"""What a feed is: one that brings facts, run by collect jobs, or one that brings observations; and whom it asks."""
+"""The two kinds of feed, of facts (run by collect jobs) and of observations, and how their requests are configured."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from planetwire.settings import FeedSettings, Settings
 
 
 class FactFeed(Feed, Protocol):
-    """A feed of facts. `sweeps`: a whole body names everything there is, so what is missing from it is gone."""
+    """A feed of facts. `sweeps`: a complete body lists all facts, so missing ones are deleted."""
 
     sweeps: bool
     rules: FetchRules
 
     def pieces(self, body: bytes, at: datetime, rows: int) -> Iterator[Piece | None]:
-        """What `parse` gives, `rows` facts at a time; see `in_pieces`.
+        """The result of `parse`, `rows` facts at a time; see `in_pieces`.
 
-        The first step reads the whole body: that takes its time, and raises FeedError `bad_body` as `parse` does.
+        The first step reads the whole body: it is slow, and raises FeedError `bad_body` as `parse` does.
         """
 
 
 class ObservationFeed(Protocol):
-    """A feed of city observations: asked for by stations and hours, delivered as ingest patches.
+    """A feed of city observations: requested by stations and hours, delivered as ingest patches.
 
-    `observed`: what its readings are, and how often they come. `default_url` empty: nobody is known who could be asked,
-    and the feed is off until the operator names an address.
+    `observed`: the series and interval of its readings. `default_url` empty: no provider is known, and the feed is off
+    until the operator sets an address.
     """
 
     source: str
@@ -50,20 +50,20 @@ class ObservationFeed(Protocol):
     observed: ObservedSource
 
     def url(self, base: str, stations: Sequence[str], hours: int) -> str:
-        """Address of one request."""
+        """The address of one request."""
 
     def chunks(self, hours: int) -> list[tuple[str, ...]]:
-        """The stations, in the groups in which they are asked for."""
+        """The stations, grouped by request."""
 
     def parse(self, body: bytes, at: datetime) -> Parsed:
         """Rows with at least `station`, `obs_time` (ISO Z), `temp_c`, `corrected`. Raises FeedError."""
 
     def patches(self, rows: Sequence[Json]) -> tuple[list[Json], Counter[str]]:
-        """Ingest patches in time order, and the counts of rows that gave none."""
+        """Ingest patches in time order, and counts of the rows without one."""
 
 
 def source_defaults(feeds: Iterable[FactFeed], settings: Settings) -> list[SourceDefaults]:
-    """Schedule of these feeds with the operator's settings in force, for the ledger's schedule."""
+    """The schedule of these feeds with the operator's settings applied, for the ledger."""
     return [_defaults(feed, settings.feed(feed.source)) for feed in feeds]
 
 
@@ -77,18 +77,18 @@ def _defaults(feed: FactFeed, own: FeedSettings) -> SourceDefaults:
 
 
 def address_of(feed: FactFeed | ObservationFeed, own: FeedSettings) -> str:
-    """Where it is asked for; empty when nobody said."""
+    """The address to request; empty if there is none."""
     return own.url or feed.default_url
 
 
 def access_to(feed: FactFeed | ObservationFeed, own: FeedSettings) -> Access:
-    """The operator's token as the feed takes it, and whose the address is."""
+    """The operator's token in the feed's form, and whether the address is the operator's."""
     token = None if own.token is None else own.token.get_secret_value()
     return Access(token, feed.rules.credential or BEARER, own_address=own.url is not None)
 
 
 def rules_of(feed: FactFeed | ObservationFeed, own: FeedSettings) -> FetchRules:
-    """The provider's rules within the operator's bounds."""
+    """The provider's rules with the operator's limits."""
     rules = feed.rules
     return replace(
         rules,
@@ -98,7 +98,7 @@ def rules_of(feed: FactFeed | ObservationFeed, own: FeedSettings) -> FetchRules:
 
 
 def check_feed(feed: FactFeed | ObservationFeed, own: FeedSettings) -> None:
-    """Raises SetupError for an address that cannot be asked, or a token that would go nowhere or to a stranger."""
+    """Raises SetupError for an invalid address, or a token that would be unused or sent to the wrong host."""
     prefix = f"PLANETWIRE_FEEDS__{feed.source.upper()}__"
     if own.url is not None and not can_be_asked(own.url):
         raise SetupError(f"{prefix}URL: an http:// or https:// address is needed, not {host_of(own.url)}")
@@ -113,7 +113,7 @@ def check_feed(feed: FactFeed | ObservationFeed, own: FeedSettings) -> None:
 
 
 def unknown(source: str, known: Iterable[str]) -> NotFound:
-    """The error for a source that does not exist; it names the nearest that does, or all."""
+    """The error for an unknown source; it names the most similar one, or all."""
     names = sorted(known)
     close = difflib.get_close_matches(source, names, n=1)
     hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}"

@@ -1,6 +1,6 @@
-"""What is remembered of each observation feed between two runs, one JSON file a source.
+"""The state of each observation feed between two runs, one JSON file per source.
 
-The feed process writes its runs, the web process what an operator wishes; a lock keeps the two from losing a change.
+The feed process writes its runs, the web process an operator's changes; a lock prevents lost updates.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ RUN_KEYS = (
 
 
 class FeedStates:
-    """Files `<source>.json` in a folder. A file that cannot be read counts as empty: the feed starts anew."""
+    """Files `<source>.json` in a folder. An unreadable file counts as empty: the feed starts from scratch."""
 
     def __init__(self, folder: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._folder = folder
         self._now = now
 
     def read(self, source: str) -> Json:
-        """Everything remembered of the source; empty at first."""
+        """The record of the source; empty at first."""
         path = file_of(self._folder, source, ".json")
         try:
             value = orjson.loads(path.read_bytes())
@@ -60,7 +60,7 @@ class FeedStates:
         return value if isinstance(value, dict) else {}
 
     def update(self, source: str, changes: Json) -> Json:
-        """Set these keys, keep the others; the whole record afterwards."""
+        """Set these keys, keep the others; returns the whole record."""
         path = file_of(self._folder, source, ".json")
         with self._locked():
             record = self.read(source) | changes
@@ -68,7 +68,7 @@ class FeedStates:
         return record
 
     def runs(self, sources: Sequence[str]) -> list[Json]:
-        """A record per source with the keys of `GET /api/v1/sources`; None where nothing is known yet."""
+        """A record per source with the keys of `GET /api/v1/sources`; None for values not yet known."""
         return [self._run(source) for source in sources]
 
     def _run(self, source: str) -> Json:
@@ -78,7 +78,7 @@ class FeedStates:
         return known | {"requests_hour": requests, "rows_hour": rows}
 
     def failures(self, sources: Sequence[str]) -> list[Json]:
-        """Of each source how often it failed in a row, with what, and when it was last good."""
+        """Per source its consecutive failures, their error, and its last success."""
         return [_failure(source, self.read(source)) for source in sources]
 
     @contextmanager

@@ -1,6 +1,6 @@
-"""`ObservationFeeds`: every observation feed at its own interval, from the request to the ingest.
+"""`ObservationFeeds`: runs every observation feed at its own interval, from the request to the ingest.
 
-Invariant: a report counts as delivered, and an answer as known, only once the ingest has accepted it.
+Invariant: a report counts as delivered, and an answer's validators are kept, only once the ingest has accepted it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from planetwire.text import plain_json
 
 log = get_logger()
 
-LOOK_S = 5.0  # how soon an operator's change is noticed
+POLL_S = 5.0  # how soon an operator's change is noticed
 RECENT_HOURS = 2
 FULL_HOURS = 24
 OVERLAP = timedelta(minutes=10)  # reports that arrive late are still in the next answer
@@ -41,13 +41,13 @@ ERROR_CHARS = 300
 
 @dataclass(slots=True)
 class _Turn:
-    """What one run of a feed met; counted for the record of runs."""
+    """The result of one run of a feed, for the record of runs."""
 
     at: datetime
     hours: int
     needed_from: datetime
     requests: int = 0
-    answered: bool = False  # any of them
+    answered: bool = False  # any of the requests
     rows: int = 0
     rejects: int = 0
     delivered: int = 0
@@ -64,7 +64,7 @@ class _Turn:
 
 
 class ObservationFeeds:
-    """Drives the feeds until cancelled. One failing feed holds no other up."""
+    """Runs the feeds until cancelled. A failing feed does not delay the others."""
 
     def __init__(
         self,
@@ -95,12 +95,12 @@ class ObservationFeeds:
         while True:
             wait_s = self._wait_s(source)
             if wait_s > 0:
-                await self._clock.sleep(min(wait_s, LOOK_S))
+                await self._clock.sleep(min(wait_s, POLL_S))
             else:
                 await self.turn(source)
 
     async def _guarded(self, source: str) -> None:
-        """The loop, begun again after whatever nobody thought of: no feed ends the process, or another feed."""
+        """Restarts the loop after an unexpected error: no feed ends the process, or another feed."""
         backoff = Backoff(BACKOFF_FIRST_S, BACKOFF_MAX_S, self._clock)
         while True:
             began = self._clock.monotonic()
@@ -113,10 +113,10 @@ class ObservationFeeds:
             await backoff.pause()
 
     def _wait_s(self, source: str) -> float:
-        """Seconds until the next run; a switched-off feed is looked at again later."""
+        """Seconds until the next run; a disabled feed is checked again later."""
         record = self._record(source)
         if not record["enabled"]:
-            return LOOK_S
+            return POLL_S
         next_at = _time(record.get("next_run_at"))
         if next_at is None:
             return 0.0
@@ -126,7 +126,7 @@ class ObservationFeeds:
         return (next_at - self._clock.now()).total_seconds()
 
     def _record(self, source: str) -> Json:
-        """The remembered record with the settings in force."""
+        """The stored record with the present settings."""
         feed, own = self._feeds[source], self._settings.feed(source)
         return self._states.read(source) | {
             "enabled": bool(address_of(feed, own)) and own.enabled is not False,
@@ -135,7 +135,7 @@ class ObservationFeeds:
         }
 
     def announce(self) -> None:
-        """Write a record of every feed that has none yet, so that it is listed before its first run."""
+        """Write a record for every feed without one, so that it is listed before its first run."""
         for source in self._feeds:
             self._announce(source)
 
@@ -144,7 +144,7 @@ class ObservationFeeds:
         self._states.update(source, {key: record[key] for key in ("enabled", "interval_s", "floor_s")})
 
     async def turn(self, source: str) -> bool:
-        """One run: fetch, read, deliver what is new. False when it failed; then it is tried again, later."""
+        """One run: fetch, parse, deliver new reports. False if it failed; then it is retried later."""
         record = self._record(source)
         turn = _begin(record, self._clock.now())
         marks = self._delivered.setdefault(source, Delivered(_cursor(record.get("cursor"))))
@@ -154,7 +154,7 @@ class ObservationFeeds:
         except PlanetwireError as error:
             self._failed(source, record, turn, error)
             return False
-        except Exception as error:  # a fault of ours must cost this feed its turn, and nobody else anything
+        except Exception as error:  # a bug of ours must not affect other feeds
             log.exception("collect.feed.crashed", source=source, error=repr(error)[:ERROR_CHARS])
             self._failed(source, record, turn, PlanetwireError(f"an error of ours: {type(error).__name__}"))
             return False
@@ -164,7 +164,7 @@ class ObservationFeeds:
         return True
 
     async def _chunk(self, source: str, stations: Sequence[str], turn: _Turn, marks: Delivered) -> None:
-        """Ask for some stations; a capped answer that does not reach back far enough is asked for in halves."""
+        """Request some stations; a capped answer that does not reach back far enough is requested again in halves."""
         feed, own = self._feeds[source], self._settings.feed(source)
         url = feed.url(address_of(feed, own), stations, turn.hours)
         known = self._validators.setdefault(source, {})
@@ -179,7 +179,7 @@ class ObservationFeeds:
             parsed = await asyncio.to_thread(feed.parse, fetched.body, turn.at)
             await self._deliver(feed, parsed, turn, marks)
         except FeedError as error:
-            raise fetched.told_of(error) from error
+            raise fetched.redacted(error) from error
         known.pop(url, None)
         known[url] = fetched.state
         while len(known) > MAX_REQUESTS_PER_TURN:
@@ -197,7 +197,7 @@ class ObservationFeeds:
             raise FeedError(f"no report in the answer: {first.reason}: {first.sample[:80]!r}", code="bad_body")
         patches, skipped = feed.patches([row for row in parsed.rows if isinstance(row, dict)])
         turn.skipped.update(skipped)
-        new = marks.new_of(patches, turn.at)
+        new = marks.undelivered(patches, turn.at)
         for start in range(0, len(new), PATCHES_PER_DELIVERY):
             part = new[start : start + PATCHES_PER_DELIVERY]
             turn.delivered += await self._sink.deliver(part)
@@ -252,7 +252,7 @@ class ObservationFeeds:
 
 
 def _cursor(value: object) -> dict[str, str]:
-    """As it was written; a file that somebody edited may hold anything."""
+    """The stored cursor; an edited file may hold anything."""
     return {key: at for key, at in value.items() if isinstance(at, str)} if isinstance(value, dict) else {}
 
 
@@ -261,7 +261,7 @@ def _count(value: object) -> int:
 
 
 def _begin(record: Json, at: datetime) -> _Turn:
-    """How far back this run has to look: a day at first and after a gap, else a little more than since the last."""
+    """How far back this run has to go: a day at first and after a gap, else a little more than since the last."""
     last = _time(record.get("last_success_at"))
     if last is None or at - last > timedelta(hours=RECENT_HOURS) - OVERLAP:
         return _Turn(at, FULL_HOURS, at - timedelta(hours=FULL_HOURS))
@@ -273,7 +273,7 @@ def _pause_s(record: Json) -> float:
 
 
 def _floor_left_s(record: Json, turn: _Turn) -> float:
-    """How much of the floor is left: it counts from the last run whose provider answered."""
+    """The rest of the floor, which counts from the last run that the provider answered."""
     answered_at = turn.at if turn.answered else _time(record.get("answered_at"))
     if answered_at is None:
         return 0.0
@@ -281,7 +281,7 @@ def _floor_left_s(record: Json, turn: _Turn) -> float:
 
 
 def _is_cut(parsed: Parsed, answer_max_rows: int, turn: _Turn) -> bool:
-    """Whether the answer is full, ends before what is needed, and there are requests left to ask more finely."""
+    """Whether the answer is full and lacks needed reports, and requests are left to split it."""
     count = len(parsed.rows) + len(parsed.rejects) + sum(parsed.notes.values())
     if count < answer_max_rows or turn.requests >= MAX_REQUESTS_PER_TURN:
         return False
@@ -290,7 +290,7 @@ def _is_cut(parsed: Parsed, answer_max_rows: int, turn: _Turn) -> bool:
 
 
 def _backoff_s(failures: int) -> float:
-    """After a delivery that failed, which asks only us: 5 s, doubled each time, at most half an hour, ± 20 %."""
+    """After a failed delivery, which involves only us: 5 s, doubled each time, at most half an hour, ± 20 %."""
     return doubled_s(failures, BACKOFF_FIRST_S, BACKOFF_MAX_S) * random.uniform(1 - BACKOFF_JITTER, 1 + BACKOFF_JITTER)
 
 

@@ -1,4 +1,4 @@
-"""One body read without network or database, for `planetwire parse` and for tests."""
+"""Parses one body without network or database, for `planetwire parse` and for tests."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from planetwire.collect.feeds import FactFeed, ObservationFeed, unknown
 from planetwire.collect.formats.body import GZIP_MAGIC, gunzip
 from planetwire.model import Fact, Json, Parsed, Reject
 
-MAX_FILE_BYTES = 64 * 1024 * 1024  # unpacked; a file may be larger than what a feed may send
+MAX_FILE_BYTES = 64 * 1024 * 1024  # unpacked; a file may be larger than a feed's body
 
 
 def parse_body(source: str, body: bytes, at: datetime, feeds: Mapping[str, FactFeed | ObservationFeed]) -> Json:
-    """`{rows, rejects: [{code, reason, sample, offset}], complete, notes}` of one body, packed by gzip or not.
+    """`{rows, rejects: [{code, reason, sample, offset}], complete, notes}` of one body, with or without gzip.
 
     A row of a fact feed is `{external_key, kind, title, lat, lon, observed_at, data}`. `at` dates partial times.
-    Raises NotFound for an unknown source, FeedError for a body that is none of this feed's.
+    Raises NotFound for an unknown source, FeedError for a body that is not this feed's.
     """
     if source not in feeds:
         raise unknown(source, feeds)

@@ -1,4 +1,4 @@
-"""`python -m planetwire.demo`: the feed server as a program that prints its address and ends with its parent."""
+"""`python -m planetwire.demo`: runs the feed server, prints its address and ends with its parent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def _die_with_parent(parent: int) -> None:
-    """Linux only; elsewhere whoever starts it has to end it."""
+    """Linux only; elsewhere the parent has to end it."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != parent:
@@ -54,7 +54,7 @@ async def _serve(server: FeedServer, *, announce: bool) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Serve until told to end; the exit status."""
+    """Serve until signalled; returns the exit status."""
     parent = os.getppid()
     arguments = _arguments(argv)
     _die_with_parent(parent)

@@ -1,4 +1,4 @@
-"""What the server was told to do differently: scripted answers, fixed bodies, and a count of what was asked."""
+"""Overrides of the server's normal service: scripted answers and fixed bodies; and counts of requests."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ DELAY_MAX_S = 600.0
 
 @dataclass(frozen=True)
 class Step:
-    """One answer that departs from normal service. What is left unset stays as it would have been.
+    """One answer that differs from normal service. Unset fields keep the normal behaviour.
 
-    `body` without a status is a 200; a status without a body has an empty one. `cut_at_byte` announces everything and
-    closes after so many body bytes as sent. `gzip` forces or forbids compression whatever the client accepts.
+    `body` without a status is a 200; a status without a body has an empty one. `cut_at_byte` announces the full length
+    and closes after so many body bytes on the wire. `gzip` forces or forbids compression whatever the client accepts.
     `validators` False leaves ETag and Last-Modified out and never answers 304. `times` repeats the step.
     """
 
@@ -38,11 +38,11 @@ class Step:
     times: int = 1
 
     def replaces(self) -> bool:
-        """Whether it has an answer of its own."""
+        """Whether it replaces the normal answer."""
         return self.status is not None or self.body is not None
 
     def answer(self) -> Answer:
-        """Its own answer; only when it replaces."""
+        """The replacement; only if `replaces`."""
         return Answer(
             self.body or b"", self.content_type or TEXT, 200 if self.status is None else self.status,
             headers=dict(self.headers),
@@ -51,7 +51,7 @@ class Step:
 
 @dataclass
 class Counts:
-    """What one path was asked. `bytes` are body bytes as sent; `by_status` counts answers."""
+    """Requests of one path. `bytes`: body bytes on the wire; `by_status` counts answers."""
 
     requests: int = 0
     bytes: int = 0
@@ -79,7 +79,7 @@ class Counts:
 
 
 class CountTable(Mapping[str, Counts]):
-    """Counts by path; a path that was never asked for has zeros."""
+    """Counts by path; a path that was never requested has zeros."""
 
     def __init__(self) -> None:
         self._counts: dict[str, Counts] = {}
@@ -94,17 +94,17 @@ class CountTable(Mapping[str, Counts]):
         return len(self._counts)
 
     def asked(self, path: str) -> None:
-        """A request came in."""
+        """Count a request."""
         self._counts.setdefault(path, Counts()).requests += 1
 
     def answered(self, path: str, status: int, sent_bytes: int) -> None:
-        """An answer is going out, whole or cut."""
+        """Count an answer about to be sent, whole or cut."""
         counts = self._counts.setdefault(path, Counts())
         counts.by_status[status] = counts.by_status.get(status, 0) + 1
         counts.bytes += sent_bytes
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Reset all counts."""
         self._counts.clear()
 
 
@@ -117,7 +117,7 @@ class Scripts:
         self._bodies: dict[str, Answer] = {}
 
     def add(self, path: str, steps: Iterable[Step]) -> int:
-        """Queue steps after those waiting; how many wait now. Raises InputError beyond the bound."""
+        """Queue steps after those waiting; returns how many wait now. Raises InputError beyond the limit."""
         with self._lock:
             waiting = self._steps.setdefault(path, deque())
             flat = [step for step in steps for _ in range(step.times)]
@@ -133,7 +133,7 @@ class Scripts:
             return waiting.popleft() if waiting else Step()
 
     def fix(self, path: str, answer: Answer | None) -> None:
-        """Serve exactly this at the path from now on; None goes back to the simulation."""
+        """Serve exactly this at the path from now on; None returns to the simulation."""
         with self._lock:
             if answer is None:
                 self._bodies.pop(path, None)
@@ -141,12 +141,12 @@ class Scripts:
                 self._bodies[path] = answer
 
     def fixed(self, path: str) -> Answer | None:
-        """What the path was fixed to."""
+        """The fixed answer of the path, if any."""
         with self._lock:
             return self._bodies.get(path)
 
     def clear(self) -> None:
-        """Back to normal service everywhere."""
+        """Return to normal service everywhere."""
         with self._lock:
             self._steps.clear()
             self._bodies.clear()
@@ -174,7 +174,7 @@ def step_of(given: Any) -> Step:
 
 
 def checked(step: Step) -> Step:
-    """The step itself. Raises InputError when it cannot be carried out."""
+    """The step itself. Raises InputError if it cannot be executed."""
     good = (
         (step.status is None or (isinstance(step.status, int) and 200 <= step.status <= 599))
         and isinstance(step.delay_s, int | float)

@@ -1,4 +1,4 @@
-"""The feed server: the simulated providers over HTTP on loopback, with scripts, counts and a clock to push."""
+"""The feed server: the simulated providers over HTTP on loopback, with scripts, counts and an adjustable clock."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LOOPBACK = ("127.0.0.1", "::1")
 
 
 def demo_environment(url: str) -> dict[str, str]:
-    """Settings that point every built-in feed at a running feed server, at a pace worth watching."""
+    """Settings that point every built-in feed at a running feed server, with short intervals."""
     feeds = {
         "celestrak_gp": (f"{url}{GP_PATH}?GROUP=active&FORMAT=json", 600),
         "usgs_quakes": (f"{url}{QUAKES_FOLDER}all_day.geojson", 15),
@@ -46,7 +46,7 @@ class FeedServer:
     """Serves a world. Start and stop it on one event loop; everything else may be called from any thread."""
 
     def __init__(self, world: World, *, host: str = "127.0.0.1", port: int = 0, sock: socket | None = None) -> None:
-        """`sock`: listens already, so that the address stays when the server is started anew."""
+        """`sock`: already listening, so that the address survives a restart of the server."""
         self.world = world
         self._sock = sock
         self.counts = CountTable()
@@ -81,7 +81,7 @@ class FeedServer:
             await self._server.wait_closed()
 
     def script(self, path: str, steps: Iterable[Step]) -> None:
-        """The next answers of a path follow these steps, then normal service. Raises InputError."""
+        """Answer the next requests of a path by these steps, then normally. Raises InputError."""
         self._scripts.add(path, [checked(step) for step in steps])
 
     def set_body(self, path: str, body: bytes, content_type: str = JSON) -> None:
@@ -93,11 +93,11 @@ class FeedServer:
         self._scripts.fix(path, None)
 
     def advance(self, seconds: float) -> None:
-        """Push the simulated clock forward."""
+        """Advance the simulated clock."""
         self.world.clock.advance(seconds)
 
     def reset(self) -> None:
-        """Drop scripts, fixed bodies and counts; the clock stays."""
+        """Drop scripts, fixed bodies and counts; the clock keeps its time."""
         self._scripts.clear()
         self.counts.clear()
 
@@ -125,7 +125,7 @@ class FeedServer:
             await send(writer, refusal, refusal.body, keep_alive=False)
 
     async def _respond(self, request: Request, writer: asyncio.StreamWriter, peer: str) -> bool:
-        """Answer one request; whether the connection goes on."""
+        """Answer one request; returns whether the connection is kept."""
         if request.path.startswith(CONTROL):
             out = prepare(request, self._control(request, peer), Step(validators=False))
             await send(writer, out, body_on_wire(out), keep_alive=request.keep_alive)
@@ -137,7 +137,7 @@ class FeedServer:
         out = prepare(request, await self._answer(request, step, peer), step)
         keep = request.keep_alive and step.cut_at_byte is None
         body = body_on_wire(out)
-        # Counted before it is written: whoever has read the answer finds it counted.
+        # Counted before it is written, so that a client that has read the answer finds it counted.
         self.counts.answered(request.path, out.status, len(body))
         await send(writer, out, body, keep_alive=keep)
         return keep

@@ -1,4 +1,4 @@
-"""The server's own time: it starts where told, runs at a rate, and can be pushed forward."""
+"""The server's own time: with a given start and rate, and adjustable forwards."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ ADVANCE_MAX_S = 10 * 366 * 86_400
 
 
 class SimClock:
-    """Epoch seconds of the simulated world. Never goes back; `rate` 0 stands still until advanced."""
+    """Epoch seconds of the simulated world. Monotonic; with `rate` 0 it stands still until advanced."""
 
     def __init__(
         self, start_s: float | None = None, rate: float = 1.0, monotonic: Callable[[], float] = time.monotonic
@@ -28,7 +28,7 @@ class SimClock:
         return self.start_s + (self._monotonic() - self._began) * self.rate + self._pushed_s
 
     def advance(self, seconds: float) -> float:
-        """Push time forward; the new now. Raises ValueError for a step back or one of more than ten years."""
+        """Advance the time; returns the new one. Raises ValueError for a step back or one of more than ten years."""
         if not 0 <= seconds <= ADVANCE_MAX_S:
             raise ValueError("time only goes forward, ten years at most")
         self._pushed_s += seconds

@@ -1,4 +1,4 @@
-"""HTTP/1.1 as the feed server speaks it: small, but able to delay, cut, compress and chunk an answer at will."""
+"""The feed server's HTTP/1.1: minimal, but able to delay, cut, compress and chunk an answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BODILESS = (204, 304)
 
 
 class BadRequest(Exception):
-    """Bytes that are no request we take; `status` says why."""
+    """Bytes that are not an acceptable request; `status` says why."""
 
     def __init__(self, status: int) -> None:
         super().__init__(HTTPStatus(status).phrase)
@@ -81,7 +81,7 @@ async def _request(head: bytes, reader: asyncio.StreamReader) -> Request:
 
 
 def _unchanged(request: Request, answer: Answer) -> bool:
-    """ETag decides if the request has one; it names either form of the body, plain or compressed."""
+    """ETag decides if the request has one; that of the plain or the compressed body."""
     given = request.headers.get("if-none-match")
     if given is not None:
         tags = {tag.strip().removeprefix("W/") for tag in given.split(",")}
@@ -111,7 +111,7 @@ class Outgoing:
 
 
 def prepare(request: Request, answer: Answer, step: Step) -> Outgoing:
-    """Settle validators, 304 and compression. A step may overrule each."""
+    """Decide validators, 304 and compression. A step may override each."""
     validated = step.validators and answer.status == 200
     packed = step.gzip if step.gzip is not None else "gzip" in request.headers.get("accept-encoding", "").lower()
     packed = packed and len(answer.body) > 0 and (step.gzip is not None or answer.content_type != "application/gzip")
@@ -135,7 +135,7 @@ def _pieces(body: bytes) -> Iterator[bytes]:
 
 
 def body_on_wire(out: Outgoing) -> bytes:
-    """The body bytes that will be sent: framed, and cut where the step says so."""
+    """The body bytes to send: framed, and cut as the step says."""
     if out.head_only or out.status in _BODILESS:
         return b""
     body = out.body
@@ -145,7 +145,7 @@ def body_on_wire(out: Outgoing) -> bytes:
 
 
 async def send(writer: asyncio.StreamWriter, out: Outgoing, body: bytes, *, keep_alive: bool) -> None:
-    """Write it; after a cut the caller closes. Raises TimeoutError, ConnectionError."""
+    """Write the answer; after a cut the caller closes. Raises TimeoutError, ConnectionError."""
     status = HTTPStatus(out.status) if out.status in HTTPStatus._value2member_map_ else None
     lines = [f"HTTP/1.1 {out.status} {status.phrase if status else 'Scripted'}", "Server: planetwire-demo"]
     lines += [f"Date: {formatdate(usegmt=True)}", f"Connection: {'keep-alive' if keep_alive else 'close'}"]

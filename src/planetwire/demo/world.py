@@ -1,4 +1,4 @@
-"""All simulated providers behind one address: which of them answers a path."""
+"""All simulated providers behind one address, dispatched by path."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _TYPES = {"json": JSON, "geojson": GEOJSON}
 
 
 def sample_names() -> list[str]:
-    """Names of the packaged real samples; SOURCES.md tells where each comes from."""
+    """Names of the packaged real samples; SOURCES.md lists their origins."""
     names = [entry.name for entry in (files("planetwire.demo") / "samples").iterdir()]
     return sorted(name for name in names if name not in ("SOURCES.md", "stations.csv") and not name.startswith("_"))
 
 
 def sample(name: str) -> bytes:
-    """The bytes of a packaged real sample. Raises KeyError for a name that is none."""
+    """The bytes of a packaged real sample. Raises KeyError for an unknown name."""
     if name not in sample_names():
         raise KeyError(name)
     return (files("planetwire.demo") / "samples" / name).read_bytes()
@@ -53,7 +53,7 @@ class World:
         self._others = {one.path: one for one in simulations()}
 
     def answer(self, path: str, query: Query) -> Answer:
-        """The provider's answer now; 404 for a path that no provider has."""
+        """The provider's answer now; 404 for an unknown path."""
         now_s = self.clock.now_s()
         if path == GP_PATH:
             return self.satellites.answer(query, now_s)

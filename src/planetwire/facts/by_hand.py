@@ -1,7 +1,7 @@
-"""Facts that were written past the jobs get their derived rows: search follows a repair typed into psql.
+"""Derives the rows of facts that no job wrote, so that search follows a repair typed into psql.
 
-A trigger notes which they are, in the transaction that writes them, so none is forgotten; doing one twice changes
-nothing. It runs beside each worker, and what one is at the others pass by.
+A trigger notes them in the transaction that writes them, so none is missed; deriving is idempotent. The loop runs
+beside each worker; notes that one of them has locked are skipped by the others.
 """
 
 from __future__ import annotations
@@ -15,46 +15,46 @@ from planetwire.runtime.forever import run_forever
 
 log = get_logger()
 
-LOOK_S = 1.0  # without a ring, and for facts that somebody held
+POLL_S = 1.0  # without a wake-up, and for facts that were locked
 RETRY_S = 1.0  # after the database could not be reached …
 RETRY_MAX_S = 30.0  # … doubling up to this
 ERROR_CHARS = 300
 
 
 class ByHandFacts(Protocol):
-    """What waits for its derived rows. Each call is one transaction."""
+    """The notes of facts whose derived rows are missing. Each call is one transaction."""
 
     async def any(self) -> bool:
-        """Whether anything waits: nearly always not."""
+        """Whether there are any notes: usually none."""
 
     async def keys(self, after: int) -> int | None:
-        """Do a page of single facts noted beyond `after`; the last that was looked at, None when there is none."""
+        """Derive a page of single facts, noted after id `after`; returns the last id read, None if there was none."""
 
     async def source(self) -> bool:
-        """Do a page of a whole source; False when none waits."""
+        """Derive a page of a source noted as a whole; False if there is none."""
 
 
 class ByHand:
     """The loop."""
 
     def __init__(self, waiting: ByHandFacts, wakeup: Wakeup, clock: Clock) -> None:
-        """`wakeup` rings when something was written."""
+        """`wakeup`: of changes to facts."""
         self._waiting = waiting
         self._wakeup = wakeup
         self._clock = clock
 
     async def run(self) -> None:
-        """Until cancelled; survives every failure of the database, and every fact."""
+        """Until cancelled; survives every failure of the database, and errors in deriving."""
         await run_forever(
             self.step,
-            lambda _: self._wakeup.wait(LOOK_S),
+            lambda _: self._wakeup.wait(POLL_S),
             lambda error, _: log.warning("facts.by_hand.failed", error=error.message),
             Backoff(RETRY_S, RETRY_MAX_S, self._clock),
             on_crash=_crashed,
         )
 
     async def step(self) -> None:
-        """All that waits and that nobody holds; single facts between the pages of a source. Raises BackendError."""
+        """Derive all noted facts not locked by others; single ones between pages of a source. Raises BackendError."""
         while await self._waiting.any():
             after: int | None = 0
             while after is not None:
@@ -64,5 +64,5 @@ class ByHand:
 
 
 def _crashed(error: Exception) -> None:
-    """Nobody else may stop for a fact that we did not think of."""
+    """An unexpected fact must not stop the rest of the process."""
     log.exception("facts.by_hand.crashed", error=repr(error)[:ERROR_CHARS])

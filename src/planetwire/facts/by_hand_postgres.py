@@ -1,4 +1,4 @@
-"""What waits for its derived rows, in PostgreSQL: backend of `by_hand.ByHandFacts`."""
+"""Notes of facts to derive, in PostgreSQL: backend of `by_hand.ByHandFacts`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ log = get_logger()
 Q = queries_beside(__file__)
 
 PAGE = 500
-PASSING = (*CONNECTION_ERRORS, *SERVER_BUSY, asyncpg.TransactionRollbackError)  # no fact is at fault
+TRANSIENT = (*CONNECTION_ERRORS, *SERVER_BUSY, asyncpg.TransactionRollbackError)  # no fact is at fault
 
 
 class PostgresByHandFacts:
-    """A fact that cannot be derived costs a line in the log, not the others of its page."""
+    """A fact that cannot be derived is logged and skipped; the others of its page are derived."""
 
     def __init__(self, pool: Pool, projection: Projection, *, page: int = PAGE) -> None:
         self._pool = pool
@@ -36,7 +36,7 @@ class PostgresByHandFacts:
         """See the port."""
         async with self._transaction() as connection:
             rows = await connection.fetch(Q.take_keys, after, self._page)
-            for source in sorted({row["source"] for row in rows}):  # in an order that two of us share
+            for source in sorted({row["source"] for row in rows}):  # sorted, so that two processes cannot deadlock
                 ids = {row["id"]: row["fact_key"] for row in rows if row["source"] == source}
                 held = await self._derive(connection, source, set(ids.values()))
                 await connection.execute(Q.done, [number for number, key in ids.items() if key not in held])
@@ -50,21 +50,21 @@ class PostgresByHandFacts:
                 return False
             number, source, through_key = row
             if through_key is None:
-                await connection.execute(Q.same_again, source, number)
+                await connection.execute(Q.drop_other_notes, source, number)
             keys = [found[0] for found in await connection.fetch(Q.next_keys, source, through_key, self._page)]
             if keys:
-                await connection.execute(Q.put_off, source, list(await self._derive(connection, source, keys)))
-                await connection.execute(Q.move_on, number, keys[-1])
+                await connection.execute(Q.note_singly, source, list(await self._derive(connection, source, keys)))
+                await connection.execute(Q.advance, number, keys[-1])
             else:
                 await connection.execute(Q.done, [number])
         return True
 
     async def _derive(self, connection: Connection, source: str, keys: Collection[str]) -> Collection[str]:
-        """The keys of those that somebody holds. If one is refused, one by one."""
+        """Returns the keys of locked facts. If the page is refused, its facts are derived one by one."""
         try:
             async with connection.transaction():
                 return await self._derive_page(connection, source, list(keys))
-        except PASSING:
+        except TRANSIENT:
             raise
         except Exception as error:
             if len(keys) == 1:
@@ -77,7 +77,7 @@ class PostgresByHandFacts:
         if facts:
             await self._projection.project(connection, source, facts)
         left = set(keys).difference(fact.external_key for fact in facts)
-        return {row[0] for row in await connection.fetch(Q.there_still, source, list(left))} if left else ()
+        return {row[0] for row in await connection.fetch(Q.existing, source, list(left))} if left else ()
 
     @asynccontextmanager
     async def _transaction(self) -> AsyncIterator[Connection]:

@@ -1,4 +1,4 @@
-"""Text, numbers and JSON that PostgreSQL can hold: what it cannot in a title must not cost the batch."""
+"""Text, numbers and JSON that PostgreSQL can store: an invalid character in a title must not fail the batch."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import orjson
 
 from planetwire.text import plain_json
 
-MAX_TEXT_CHARS = 2_000  # of what was typed in as a title; its first 500 can be searched for
+MAX_TEXT_CHARS = 2_000  # of a title; its first 500 are searchable
 
 
 def text(value: str) -> str:
-    """Without NUL and without lone surrogates: it has neither."""
+    """Without NUL and lone surrogates: PostgreSQL stores neither."""
     return plain_json.text(value).replace("\x00", "")
 
 
 def short(value: str) -> str:
-    """The same, cut at a length that nobody means."""
+    """The same, cut at MAX_TEXT_CHARS."""
     return text(value)[:MAX_TEXT_CHARS]
 
 
 def finite(value: float | None) -> float | None:
-    """None for NaN and the infinities, which a column takes and a browser does not."""
+    """None for NaN and infinities, which a column accepts and JSON does not."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def json_bytes(value: object) -> bytes:
-    """The JSON of the value, without NUL in any text; null for what has none."""
+    """The JSON of the value, without NUL in any text; null for values without a JSON form."""
     encoded = plain_json.dumps(value)
     return orjson.dumps(_without_nul(plain_json.loads(encoded))) if b"\\u0000" in encoded else encoded
 

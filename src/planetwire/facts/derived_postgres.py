@@ -1,6 +1,6 @@
-"""Derived rows in PostgreSQL: made of facts in the transaction of the facts, so neither is ever seen without the other.
+"""Derived rows in PostgreSQL, written in the transaction of their facts: neither is ever visible without the other.
 
-What a fact means is said by its layer's declaration; here it is only written, one statement a table and batch.
+The layer's declaration decides what is derived; this module only writes it, one statement per table and batch.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Any
 from planetwire.database.postgres import Connection
 from planetwire.database.sql import queries_beside
 from planetwire.facts import clean
-from planetwire.facts.aside_postgres import each_that_can
 from planetwire.facts.owned_postgres import put_owned
 from planetwire.facts.places import RESOLVERS, Gazetteer, Placed, own, resolve
+from planetwire.facts.refused_postgres import skipping_refused
 from planetwire.model import Derivation, Derived, Fact, PlaceAsked
 
 Q = queries_beside(__file__)
@@ -25,9 +25,9 @@ STAGE = "interactables_stage"
 
 
 class Projection:
-    """Writes the derived rows of facts. `derivers` names a source's layers that have any, each with how.
+    """Writes the derived rows of facts. `derivers`: the derivations of a source, one per layer that has any.
 
-    Where a fact lies that has no coordinates is said by the first of its layers, and looked up in the `gazetteer`.
+    For a fact without coordinates, the first of its layers names a place, which is looked up in the `gazetteer`.
     """
 
     def __init__(self, derivers: Callable[[str], Sequence[Derivation]], gazetteer: Gazetteer | None = None) -> None:
@@ -36,17 +36,17 @@ class Projection:
         self._gazetteer = gazetteer or NoNames()
 
     async def project(self, connection: Connection, source: str, facts: Sequence[Fact]) -> None:
-        """Of facts that the open transaction wrote or locked; each key once. Rows with the same values stay."""
+        """Derive facts that the open transaction wrote or locked; each key once. Unchanged rows are not written."""
         for how in self._derivers(source):
             await self._put(connection, source, facts, how)
 
     async def project_each(self, connection: Connection, source: str, facts: Sequence[Fact]) -> None:
-        """The same, but a fact that cannot be derived is put aside: it is on the map and not in search."""
+        """The same, but a fact that cannot be derived is skipped: it is on the map and not in search."""
         for how in self._derivers(source):
             await self._each(connection, source, facts, how)
 
     async def catch_up(self, connection: Connection, source: str) -> int:
-        """Facts that no job of this version wrote, as those typed in by hand; how many there were."""
+        """Derive facts that no job of this version wrote, such as those typed in by hand; returns their number."""
         done = 0
         for how in self._derivers(source):
             after, more = "", True
@@ -54,13 +54,13 @@ class Projection:
                 facts = await _missing(connection, source, how.layer, after)
                 if facts:
                     await self._each(connection, source, facts, how)
-                    after = facts[-1].external_key  # those that were put aside are still missing
+                    after = facts[-1].external_key  # skipped ones still lack their rows
                 done += len(facts)
                 more = len(facts) == CATCH_UP_ROWS
         return done
 
     async def _each(self, connection: Connection, source: str, facts: Sequence[Fact], how: Derivation) -> None:
-        await each_that_can(
+        await skipping_refused(
             connection, source, facts, lambda some: self._put(connection, source, some, how), doing="derived"
         )
 
@@ -80,13 +80,13 @@ class Projection:
     async def _put_places(
         self, connection: Connection, source: str, facts: Mapping[str, Fact], asked: Mapping[str, PlaceAsked]
     ) -> None:
-        """Rows of others, `manual` ones and locked ones stay as they are; see the statements."""
-        # In a thread: the first name of all reads the gazetteer, which takes a second or two.
+        """Rows of other resolvers, `manual` ones and locked ones are not touched; see the statements."""
+        # In a thread: the first lookup loads the gazetteer, which takes a second or two.
         found = await asyncio.to_thread(_resolved, asked, self._gazetteer) if asked else {}
         if found:
             await connection.execute(Q.put_places, source, *_columns(found), RESOLVERS)
         if await connection.fetchval(Q.places_of_ours, source, RESOLVERS):
-            # A fact that has coordinates by now takes its row along: a delete would clear the layer first.
+            # A fact that got coordinates has its row updated: a delete would make clients clear the layer.
             moved = {key: place for key, fact in facts.items() if key not in asked and (place := own(fact))}
             await connection.execute(Q.move_places, source, *_columns(moved), RESOLVERS)
             nowhere = [key for key in facts if key not in found and key not in moved]
@@ -99,12 +99,12 @@ async def _missing(connection: Connection, source: str, layer: str, after: str) 
 
 
 def fact_of(row: Mapping[str, Any]) -> Fact:
-    """Of a row with its eight columns. One that was typed in may hold any JSON."""
+    """The fact of a row with its eight columns. A hand-typed one may hold any JSON."""
     return Fact(**{**row, "data": row["data"] if isinstance(row["data"], dict) else {}})
 
 
 class NoNames:
-    """A gazetteer that knows none."""
+    """A gazetteer without entries."""
 
     def find(self, name: str) -> None:
         """See the port."""
@@ -116,13 +116,13 @@ def _resolved(asked: Mapping[str, PlaceAsked], gazetteer: Gazetteer) -> dict[str
 
 
 def _columns(places: Mapping[str, Placed]) -> list[list[object]]:
-    """Keys, and then a list for each part of a place."""
+    """The keys, then one list for each field of a place."""
     parts: list[list[object]] = [[place[number] for place in places.values()] for number in range(len(Placed._fields))]
     return [list(places), *parts]
 
 
 def _row(key: str, fact: Fact, derived: Derived) -> tuple[object, ...]:
-    """In the order of the stage's columns."""
+    """The values in the order of the stage's columns."""
     return (
         key,
         clean.short(fact.kind),

@@ -1,6 +1,6 @@
 -- name: create_stage
--- Lives as long as its connection, is empty after each commit. Rows arrive by binary COPY, which costs the sender half of
--- what arrays do. No sequential scans: as for facts.
+-- Lives as long as its connection, is empty after each commit. Filled by binary COPY, which costs the client half as
+-- much as arrays. No sequential scans: as for facts.
 create temporary table if not exists interactables_stage (
     fact_key text, kind text, title text, subtitle text, lat double precision, lon double precision,
     alt_m double precision, properties jsonb, severity double precision, valid_until timestamptz
@@ -9,8 +9,8 @@ delete from interactables_stage; -- what an earlier layer of the same transactio
 set local enable_seqscan = off
 
 -- name: put_interactables
--- Rows that are there with the same values are left out before the insert: a conflict would lock, and so write, each.
--- Looked up one by one: a plan made for thousands is kept for the single one, and would read the whole table for it.
+-- Unchanged rows are left out before the insert: a conflict would lock, and so write, each. Looked up one by one: the
+-- plan is cached, and one made for thousands would read the whole table for a single row.
 with wanted as (
     select $1 || ':' || $2 || ':' || n.fact_key as id, n.* from interactables_stage n
 ), changed as (
@@ -32,8 +32,8 @@ on conflict (id) do update set
     valid_until = excluded.valid_until, updated_at = clock_timestamp()
 
 -- name: put_places
--- Rows that are there with the same values are not written. What somebody put right, or locked, or what another program
--- resolved, is not ours to change.
+-- Unchanged rows are not written. Rows corrected or locked by a person, or resolved by another program, are not
+-- touched.
 with wanted as (
     select * from unnest($2::text[], $3::text[], $4::float8[], $5::float8[], $6::float8[], $7::float8[], $8::text[])
         as w (fact_key, method, lat, lon, precision_m, confidence, resolver)
@@ -55,13 +55,13 @@ on conflict (source, fact_key) do update set
 where not o.locked and o.method <> 'manual' and o.resolver = any ($9::text[])
 
 -- name: places_of_ours
--- Of most sources there are none: then nothing is looked for, fact by fact.
+-- Most sources have none: then the lookups of single facts are skipped.
 select exists (
     select from resolved_locations
     where source = $1 and resolver = any ($2::text[]) and not locked and method <> 'manual')
 
 -- name: move_places
--- Of facts that have coordinates of their own by now.
+-- Of facts that now have coordinates of their own.
 update resolved_locations o set
     method = w.method, lat = w.lat, lon = w.lon, precision_m = w.precision_m, confidence = w.confidence,
     resolver = w.resolver
@@ -73,15 +73,15 @@ where o.source = $1 and o.fact_key = w.fact_key
         is distinct from (w.method, w.lat, w.lon, w.precision_m, w.confidence, w.resolver)
 
 -- name: drop_places
--- Of facts whose place nobody can say any more.
+-- Of facts whose place can no longer be resolved.
 delete from resolved_locations
 where source = $1 and fact_key = any ($2::text[])
     and resolver = any ($3::text[]) and not locked and method <> 'manual'
 
 -- name: not_yet_projected
--- Locked against change and delete, so that no derived row is older than its fact or outlives it. Those that somebody
--- holds are left: who changes a fact past the jobs notes it in `derived_pending`. A time of a year that nobody else can
--- write is none.
+-- Locked against update and delete, so that no derived row is older than its fact or outlives it. Locked facts are
+-- skipped: a change from outside the jobs is noted in `derived_pending`. A time outside the years that clients can
+-- represent is null.
 select external_key, kind, title, data, lat, lon,
     case when observed_at between '0001-01-02Z' and '9999-12-30Z' then observed_at end as observed_at,
     case when valid_until between '0001-01-02Z' and '9999-12-30Z' then valid_until end as valid_until

@@ -1,7 +1,7 @@
 """Facts in PostgreSQL: port FactStore.
 
-A batch is one COPY into a temporary table and one merging statement, so it fires each statement trigger once; a
-row whose values are already there is neither written nor locked.
+A batch is one COPY into a temporary table and one merging statement, so it fires each statement trigger once; an
+unchanged row is neither written nor locked.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Any
 from planetwire.database.postgres import Connection, Pool, read_again, translated
 from planetwire.database.sql import queries_beside
 from planetwire.facts import clean
-from planetwire.facts.aside_postgres import each_that_can
 from planetwire.facts.derived_postgres import Projection
+from planetwire.facts.refused_postgres import skipping_refused
 from planetwire.log import get_logger
 from planetwire.model import Batch, Fact, FetchState, Written
 from planetwire.ports import JobTx
@@ -27,24 +27,24 @@ Q = queries_beside(__file__)
 STAGE = "fact_stage"
 STAGE_COLUMNS = ("external_key", "kind", "title", "data", "lat", "lon", "observed_at", "valid_until")
 SAMPLED = 60
-OPENED_MAX = plain_json.MAX_DEPTH  # objects and lists in a feature that need no second look
+OPENED_MAX = plain_json.MAX_DEPTH  # a feature with no more objects and lists cannot be too deep
 _SAMPLE_OF_LONG = re.compile(r"[0-9]{5}")
 _LONG = re.compile(r"[0-9]{309}")
-SHRINK_MIN = 0.5  # a body with less than this share of the rows we have deletes nothing
+SHRINK_MIN = 0.5  # a body with less than this share of the stored rows deletes nothing
 
 
 class PostgresFactStore:
     """Port FactStore."""
 
     def __init__(self, pool: Pool, projection: Projection | None = None) -> None:
-        """`projection` makes the derived rows of what is written; None: there are none."""
+        """`projection` writes the derived rows; None: there are none."""
         self._pool = pool
         self._projection = projection
 
     async def upsert(self, tx: JobTx, source: str, batch: Batch, task_id: int | None) -> Written:
-        """See the port. Of facts with one key the last wins; a tombstone wins over all.
+        """See the port. Of facts with the same key the last wins; a tombstone wins over all.
 
-        A body with less than half of the rows we had deletes nothing, and the job's message says so.
+        A body with less than half of the stored rows deletes nothing, and the job's message says so.
         """
         connection: Connection = tx.connection
         async with translated():
@@ -60,18 +60,18 @@ class PostgresFactStore:
     async def _merge(
         self, connection: Connection, source: str, facts: Sequence[Fact], task_id: int | None
     ) -> tuple[Written, Sequence[str]]:
-        """What was written, and the keys of the rows that changed."""
+        """Counts of the rows, and the keys of those that changed."""
         if not facts:
             return Written(0, 0, 0), ()
         await connection.execute(Q.name_deriving, "off" if self._projection is None else "on")
-        parts = await each_that_can(
+        parts = await skipping_refused(
             connection, source, facts, lambda some: _merge_some(connection, source, some, task_id), doing="written"
         )
         counts = [sum(counted) for counted in zip(*(part[:3] for part in parts), strict=True)] or [0, 0, 0]
         return Written(*counts), [key for part in parts for key in part[3]]
 
     async def _derive(self, connection: Connection, source: str, batch: Batch, changed: Sequence[str]) -> None:
-        """In the transaction of the facts; at the end of a run also what was written by others or before an upgrade."""
+        """In the transaction of the facts; at the end of a run also facts written by others or before an upgrade."""
         if self._projection is None:
             return
         if changed:
@@ -84,7 +84,7 @@ class PostgresFactStore:
         connection: Connection = tx.connection
         before = await connection.fetchval(Q.count_before_run, source, task_id)
         if not before:
-            return  # whatever is there came with this run
+            return  # all rows came with this run
         if len(keys) < before * SHRINK_MIN:
             log.warning("facts.sweep.refused", source=source, rows=len(keys), before=before)
             tx.progress(0, message=f"suspicious_shrink: {len(keys)} rows, {before} before; nothing was deleted")
@@ -92,7 +92,7 @@ class PostgresFactStore:
         await self._delete(connection, Q.sweep, source, keys)
 
     async def _delete(self, connection: Connection, statement: str, source: str, keys: frozenset[str]) -> None:
-        """Under the source's name, so that the delete does not void its own remembered body."""
+        """Names the source for the trigger, so that the sweep does not void the source's own fetch state."""
         await connection.execute(Q.name_sweep, source)
         await connection.execute(statement, source, list(keys))
         await connection.execute(Q.name_sweep, "")
@@ -159,7 +159,7 @@ class PostgresFactStore:
 async def _merge_some(
     connection: Connection, source: str, facts: Sequence[Fact], task_id: int | None
 ) -> tuple[int, int, int, Sequence[str]]:
-    """Inserted, updated, left as they were, and the keys of the first two."""
+    """Numbers of inserted, updated and unchanged rows, and the keys of the first two."""
     rows = {row[0]: row for row in _stage_rows(facts)}  # one statement may not write a row twice: the last wins
     await connection.execute(Q.create_stage)
     await connection.copy_records_to_table(STAGE, records=rows.values(), columns=STAGE_COLUMNS)
@@ -170,10 +170,10 @@ async def _merge_some(
 
 
 def readable(feature: str) -> bytes:
-    """A feature as browsers can read it: in `data`, which is its last member, what only a person types – a number that
-    no float holds, depths without end – is null.
+    """A feature that browsers can parse: in `data`, its last member, numbers that no float holds and too deep values,
+    which only a person types, become null.
 
-    Such a number written out has more than 300 digits, so at least five of every sixtieth characters are digits.
+    Such a number has more than 300 digits, so at least five of every sixtieth characters are digits.
     """
     huge = _SAMPLE_OF_LONG.search(feature[::SAMPLED]) and _LONG.search(feature)
     if huge or feature.count("{") + feature.count("[") > OPENED_MAX:

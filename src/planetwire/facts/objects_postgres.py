@@ -18,7 +18,7 @@ NO_NUMBERS = ("NaN", "Infinity", "-Infinity", "infinity", "-infinity")
 
 
 class PostgresObjectStore:
-    """Port ObjectStore. `tables`: those of layers; a card shows the rows of the ones that have a key in it."""
+    """Port ObjectStore. `tables`: the layers' owned tables; a card shows the rows of those that have a key in it."""
 
     def __init__(self, pool: Pool, tables: Iterable[OwnedTable] = ()) -> None:
         self._pool = pool
@@ -55,7 +55,7 @@ class PostgresObjectStore:
 
 
 def _card(row: Json, shown: Mapping[str, OwnedTable]) -> Json:
-    """As JSON can say it: what was typed in may be too deep. The rows of owned tables come after the fact's data."""
+    """As valid JSON: hand-typed data may be too deep. The rows of owned tables come after the fact's data."""
     owned = {key: _plain(table, row.pop(table.name)) for key, table in shown.items()}
     for name in ("data", "properties"):
         value = plain_json.loads(plain_json.dumps(row[name]))
@@ -66,7 +66,7 @@ def _card(row: Json, shown: Mapping[str, OwnedTable]) -> Json:
 
 
 def _plain(table: OwnedTable, row: Json | None) -> Json | None:
-    """A column may hold NaN, or a time without end, which jsonb writes as text."""
+    """The row as JSON: a column may hold NaN or an infinite time, which jsonb writes as text."""
     if row is None:
         return None
     texts = {column.name for column in table.columns if column.type == "text"}

@@ -1,7 +1,7 @@
 -- name: search
--- Every word of the question begins a word of the object. Best first: the key itself, the whole title, its beginning,
--- whole words; then the gravest, then the shortest title. Facts decide: asked for the best rows only, one by one. A
--- place that was put right is where the map shows the object.
+-- Every word of the query is a prefix of a word of the object. Ranked: the key itself, the whole title, its beginning,
+-- whole words; then by severity, then the shortest title. Facts are joined for the best rows only, one by one. A
+-- corrected place is where the map shows the object.
 with asked as materialized (
     select string_agg(format('%L:*', word), ' & ')::tsquery as begun,
         string_agg(format('%L', word), ' & ')::tsquery as whole
@@ -29,8 +29,8 @@ order by rank, nullif(severity, 'NaN') desc nulls last, length(title), title, be
 limit $4
 
 -- name: card
--- By the object's row if there is one, else by the fact that its id names: one typed in by hand has a card too, and may
--- hold times and places that nobody else can write.
+-- By the object's row if there is one, else by the fact that its id names: a hand-typed fact has a card too, and may
+-- hold times and places that clients cannot represent.
 with named as (
     select coalesce(i.source, $3) as source, coalesce(i.fact_key, $4) as key
     from (select) one left join earth_interactables i on i.id = $1
@@ -52,9 +52,9 @@ left join earth_interactables i on i.id = $1
 left join resolved_locations r on r.source = f.source and r.fact_key = f.external_key
 
 -- name: features
--- Without ids all objects. In the shape of a layer's features, but without the time of what was measured last: that
--- moves without an event, and the list at one revision would not be one list. None without its fact. Facts are named first, and so
--- locked first: a TRUNCATE takes the tables in this order too, and neither can wait for the other.
+-- Without ids, all objects. In the form of a layer's features, but without the time of the last observation: that
+-- changes without an event, so the list would differ at one revision. None without its fact. Facts come first in the
+-- query, and so are locked first: a TRUNCATE locks the tables in this order too, so the two cannot deadlock.
 select '{"id":' || to_json(i.id)::text
     || ',"layer":' || to_json(i.layer)::text
     || ',"source":' || to_json(i.source)::text

@@ -1,6 +1,6 @@
-"""Rows of tables that belong to one layer, in PostgreSQL: every statement is made of the table's declaration.
+"""Rows of tables owned by one layer, in PostgreSQL: every statement is generated from the table's declaration.
 
-Names are those of declarations, which refuse what is no plain identifier; values are parameters.
+Names come from declarations, which refuse all but plain identifiers; values are parameters.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Row = Sequence[object]
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """What writes one table. `stage`: where a batch arrives by COPY, as for what search finds."""
+    """The SQL that writes one table. `stage`: the temporary table that a batch is copied into."""
 
     stage: str
     create: str
@@ -29,7 +29,7 @@ class Statements:
 
 @cache
 def statements(table: OwnedTable) -> Statements:
-    """A pooler's connection outlives the version that made its stage: one of other columns has another name."""
+    """A pooled connection may outlive the version that made its stage: the name depends on the columns."""
     typed = ", ".join(f'"{column.name}" {column.type}' for column in table.columns)
     names = [f'"{column.name}"' for column in table.columns]
     stage = f'"stage_{hashlib.sha256(typed.encode()).hexdigest()[:8]}_{table.name}"'
@@ -39,7 +39,7 @@ def statements(table: OwnedTable) -> Statements:
         stage=stage.strip('"'),
         create=f"create temporary table if not exists {stage} (fact_key text, {typed}) on commit delete rows;\n"
         f"delete from {stage}; -- what an earlier layer of the same transaction left",
-        # Rows of changed facts have nearly all changed: no look beforehand. Those with the same values stay.
+        # Nearly all rows of changed facts have changed, so no filter before the insert. Unchanged ones are not written.
         put=f'insert into "{table.name}" as o (source, fact_key, {listed})\n'
         f"select $1, fact_key, {listed} from {stage} order by fact_key\n"
         f"on conflict (source, fact_key) do update set {changes}\n"
@@ -49,7 +49,7 @@ def statements(table: OwnedTable) -> Statements:
 
 
 def beside(query: str, tables: Sequence[OwnedTable]) -> str:
-    """The query, which names a fact by `source` and `key`, with its row in each of the tables: as JSON, or null."""
+    """Extends the query, whose rows have `source` and `key`, by the fact's row in each table: as JSON, or null."""
     rows = (
         f"(select to_jsonb(o) - array['id', 'source', 'fact_key'] from \"{table.name}\" o"
         f' where o.source = one.source and o.fact_key = one.key) as "{table.name}"'
@@ -61,7 +61,7 @@ def beside(query: str, tables: Sequence[OwnedTable]) -> str:
 async def put_owned(
     connection: Connection, table: OwnedTable, source: str, keys: Sequence[str], rows: Sequence[Row | None]
 ) -> None:
-    """Of facts of the open transaction, each key once; a fact without a row loses the one that it had."""
+    """For facts of the open transaction, each key once; None deletes the fact's row."""
     made = statements(table)
     records = [(key, *_clean(table, row)) for key, row in zip(keys, rows, strict=True) if row is not None]
     if records:
@@ -74,7 +74,7 @@ async def put_owned(
 
 
 def _clean(table: OwnedTable, row: Row) -> Row:
-    """As PostgreSQL can hold it; what is clean already, as nearly every row is, is not copied."""
+    """As PostgreSQL can store it; a row that is already clean, as nearly all are, is not copied."""
     changed: dict[int, object] = {}
     for at in table.texts:
         value = row[at]

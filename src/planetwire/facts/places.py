@@ -1,4 +1,4 @@
-"""Where a fact lies that has no coordinates: given in its data, or found by name. Pure but for the gazetteer."""
+"""The place of a fact without coordinates: given in its data, or resolved by name. Pure except for the gazetteer."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from planetwire.facts import clean
 from planetwire.model import Fact, PlaceAsked
 from planetwire.model.coordinates import on_earth, wrapped
 
-DATA, GEONAMES = "data", "geonames"  # `resolver` of the rows that are made here, by which they are known as ours
+DATA, GEONAMES = "data", "geonames"  # `resolver` of the rows written here, which marks them as ours
 RESOLVERS = [DATA, GEONAMES]
 LEAST_CONFIDENCE = 0.5  # below it a name stays unresolved: a wrong point is worse than none
-NAME_CHARS = 200  # a longer text is no place's name
+NAME_CHARS = 200  # a longer text is not the name of a place
 EARTH_M = 6_371_000.0
-SECTOR_SHARE = 0.2  # of the distance: the half width of one of sixteen directions
+SECTOR_SHARE = 0.2  # of the distance: half the width of one of sixteen directions
 UNIT_M = {"km": 1_000.0, "mi": 1_609.344}
 DIRECTIONS = ("n", "nne", "ne", "ene", "e", "ese", "se", "sse", "s", "ssw", "sw", "wsw", "w", "wnw", "nw", "nnw")
 
@@ -23,7 +23,7 @@ _BESIDE = re.compile(r"\s*([0-9]{1,4}(?:\.[0-9]{1,3})?)\s*(km|mi)\s+([NESW]{1,3}
 
 
 class Found(NamedTuple):
-    """What a gazetteer knows of a name: how good the guess is, and how wide the place."""
+    """A gazetteer's result: the place, its radius, and the confidence of the match."""
 
     lat: float
     lon: float
@@ -35,7 +35,7 @@ class Gazetteer(Protocol):
     """Places by name."""
 
     def find(self, name: str) -> Found | None:
-        """The likeliest place of this name, `Paris` or `Paris, Texas`; None when there is none, or nobody can say."""
+        """The most likely place of this name, `Paris` or `Paris, Texas`; None if there is none, or it is ambiguous."""
 
 
 class Placed(NamedTuple):
@@ -50,7 +50,7 @@ class Placed(NamedTuple):
 
 
 def own(fact: Fact) -> Placed | None:
-    """Where a fact with coordinates is; None without both of them."""
+    """The place of a fact with both coordinates, else None."""
     place = on_earth(clean.finite(fact.lat), clean.finite(fact.lon))
     return None if place is None else Placed("given", *place, None, 1.0, DATA)
 
@@ -77,7 +77,7 @@ def _beside(text: str) -> tuple[str, float, float]:
 
 
 def moved(lat: float, lon: float, distance_m: float, bearing_deg: float) -> tuple[float, float]:
-    """So far along a great circle. Degrees; the longitude in −180 … 180."""
+    """The point at this distance along a great circle. Degrees; the longitude in −180 … 180."""
     if not distance_m:
         return lat, lon
     angle, course, north = distance_m / EARTH_M, math.radians(bearing_deg), math.radians(lat)

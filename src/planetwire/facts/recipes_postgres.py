@@ -1,7 +1,7 @@
-"""Whether the derived rows that are there were made as this version makes them; if not, their facts are noted anew.
+"""Notes facts whose stored derived rows were made by other code than this version's, so that they are derived again.
 
-A job derives facts that changed, and a trigger notes those that others wrote. Neither sees a fact that stays as it is
-while the program changes: after an upgrade search held only what had changed since.
+A job derives facts that changed, and a trigger notes those that others wrote. Neither covers unchanged facts when the
+code changes: without this, an upgraded search would hold only what changed since.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Q = queries_beside(__file__)
 
 
 async def note_recipes(pool: Pool, recipes: Mapping[tuple[str, str], str]) -> list[str]:
-    """`recipes`: by source (or `*`) and layer. The sources whose facts are derived again, by whoever works."""
+    """`recipes`: by source (or `*`) and layer. Returns the sources whose facts a worker will derive again."""
     pairs = list(recipes)
     async with translated():
         rows = await pool.fetch(

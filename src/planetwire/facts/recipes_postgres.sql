@@ -1,6 +1,6 @@
 -- name: note_recipes
--- One statement: a recipe is never taken for known before its facts are noted. A source that is noted as a whole already
--- is not noted twice.
+-- One statement: a recipe is never stored before its facts are noted. A source already noted as a whole is not noted
+-- twice.
 with recursive changed as (
     insert into derivation_recipes as known (source, layer, recipe)
     select * from unnest($1::text[], $2::text[], $3::text[])

@@ -1,8 +1,8 @@
-"""Carries each city's newest headline reading from the observation log to the facts of the globe.
+"""Copies each city's newest headline reading from the observation log to the facts of the globe.
 
-Invariants: what the cursor covers is in the facts, for both commit together; a city is written at most once a
-spacing, with what is newest then, by whichever process comes first; doing it twice changes nothing. Nobody writes to
-both stores, so neither can lack what the other was told: a database that is away delays the globe and nothing else.
+Invariants: everything the cursor covers is in the facts, since both commit together; a city is written at most once a
+spacing, with its newest reading, by whichever process is first; repeats change nothing. No code writes to both
+stores, so neither can miss what the other got: an unreachable database delays only the globe.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ ERROR_CHARS = 300
 
 
 class Stations(Protocol):
-    """The facts of one consumer, and how far it has come."""
+    """The facts of one consumer, and its cursor in the log."""
 
     async def cursor(self) -> Cursor | None:
-        """None before any."""
+        """None before the first `put`."""
 
     async def ages(self) -> Mapping[str, float]:
         """How many seconds ago each fact was written, by this process or another."""
 
     async def put(self, facts: Sequence[Fact], cursor: Cursor) -> bool:
-        """Both or neither; False when somebody is at the same facts. Those with the same values stay as they are."""
+        """Write both or neither; False if one of the facts is locked. Unchanged facts are not written."""
 
     async def age(self, spared: Collection[str]) -> Sequence[str]:
-        """Bring `freshness` up to date by the database's clock, except of these; keys that changed."""
+        """Update `freshness` by the database's clock, except of `spared`; returns the changed keys."""
 
 
 class StationBridge:
-    """In each process that takes observations: they may all try, and what one has done the others leave alone."""
+    """Runs in each process that accepts observations: all may try, and what one has written the others skip."""
 
     def __init__(
         self,
@@ -63,26 +63,26 @@ class StationBridge:
         self._log = event_log
         self._store = store
         self._stations = stations
-        self._rung = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._clock = clock
         self._sources = sources
         self._spacing_s = spacing_s
-        self._through: dict[str, int] = {}  # by city: its events up to here are in its fact; empty before the start
+        self._through: dict[str, int] = {}  # by city: revision that its fact covers; empty before the start
         self._pending: set[str] = set()
         self._written_s: dict[str, float] = {}
         self._aged_s = clock.monotonic()
 
     def after(self, listener: Callable[[Sequence[LogEvent]], None]) -> Callable[[Sequence[LogEvent]], None]:
-        """What the store should call with new events instead of `listener`: it does the same, and wakes this."""
+        """Wraps the store's `listener` so that new events also wake this bridge."""
 
-        def hear(events: Sequence[LogEvent]) -> None:
+        def notify(events: Sequence[LogEvent]) -> None:
             listener(events)
-            self._rung.set()
+            self._wakeup.set()
 
-        return hear
+        return notify
 
     async def run(self) -> None:
-        """Until cancelled. Trouble with either store is tried again; the cursor says from where."""
+        """Until cancelled. Failures of either store are retried, from the cursor."""
         await run_forever(
             self.step,
             lambda _: self._wait(),
@@ -92,25 +92,25 @@ class StationBridge:
         )
 
     async def step(self) -> None:
-        """Look at the log, write the cities whose time has come, age the others. Raises BackendError."""
+        """Poll the log, write the cities that are due, age the others. Raises BackendError."""
         if not self._through:
             await self._begin()
-        head = await self._look()
+        head = await self._poll()
         if self._due():
-            await self._heed_others()
+            await self._read_ages()
         if due := self._due():
             await self._write(due, head)
         if self._clock.monotonic() - self._aged_s >= self._spacing_s:
             await self._age()
 
     async def _begin(self) -> None:
-        """A cursor of another log, or ahead of this one, covers nothing: then every city is looked at."""
+        """A cursor of another log, or ahead of this one, is invalid: then every city counts as news."""
         cursor = await self._stations.cursor()
         known = cursor is not None and cursor.epoch == self._log.epoch and cursor.revision <= await self._log.head()
         self._through = dict.fromkeys(BY_KEY, cursor.revision if cursor is not None and known else 0)
 
-    async def _look(self) -> int:
-        """Which cities have news. The heads are read before the readings, so a reading is never older than its mark."""
+    async def _poll(self) -> int:
+        """Find cities with news. The heads are read before the readings, so a reading is never older than its mark."""
         heads = await self._log.heads(f"city:{city}" for city in BY_KEY)
         latest = {city: heads.get(f"city:{city}", 0) for city in BY_KEY}
         head = max(latest.values())
@@ -121,7 +121,7 @@ class StationBridge:
     def _due(self) -> Sequence[str]:
         return [city for city in self._pending if self._rest_s(city) <= 0]
 
-    async def _heed_others(self) -> None:
+    async def _read_ages(self) -> None:
         now_s = self._clock.monotonic()
         for city, ago_s in (await self._stations.ages()).items():
             self._written_s[city] = max(self._written_s.get(city, -self._spacing_s), now_s - ago_s)
@@ -144,7 +144,7 @@ class StationBridge:
         self._note(fact.external_key for fact in facts)
 
     async def _age(self) -> None:
-        await self._heed_others()
+        await self._read_ages()
         resting = [city for city in self._written_s if self._rest_s(city) > 0]
         self._note(await self._stations.age(resting))
         self._aged_s = self._clock.monotonic()
@@ -157,16 +157,16 @@ class StationBridge:
         return 0.0 if written_s is None else written_s + self._spacing_s - self._clock.monotonic()
 
     async def _wait(self) -> None:
-        """Until something was committed, a pending city may be written, or the others are to be aged."""
+        """Until something is committed, a pending city is due, or the others are to be aged."""
         until_aging_s = self._aged_s + self._spacing_s - self._clock.monotonic()
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, min([until_aging_s, *map(self._rest_s, self._pending)]))):
-                await self._rung.wait()
-        self._rung.clear()
+                await self._wakeup.wait()
+        self._wakeup.clear()
 
 
 def _crashed(error: Exception) -> None:
-    """The process takes observations: it must not end for a fact of the globe."""
+    """The process accepts observations: an error of the globe's facts must not end it."""
     log.exception("facts.stations.crashed", error=repr(error)[:ERROR_CHARS])
 
 

@@ -1,4 +1,4 @@
-"""The station facts in PostgreSQL, with the cursor of what they are made of: backend of `stations.Stations`."""
+"""The station facts in PostgreSQL, with their cursor in the log: backend of `stations.Stations`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Q = queries_beside(__file__)
 
 @dataclass(slots=True)
 class _Tx:
-    """An open transaction outside the ledger: there is no job whose progress could be counted."""
+    """An open transaction without a job, so progress is not recorded."""
 
     connection: Any
 
@@ -32,13 +32,13 @@ class _Tx:
         rejects: int = 0,
         sample: str | None = None,
     ) -> None:
-        """Nobody asks."""
+        """Ignored."""
 
 
 class PostgresStations:
     """Writes through the store of facts, so that derived rows and the outbox follow as for any other source.
 
-    `source` is theirs, and the name of the one consumer that the log has here.
+    `source`: of the facts; also the name of this consumer of the log.
     """
 
     def __init__(self, pool: Pool, facts: PostgresFactStore, source: str) -> None:

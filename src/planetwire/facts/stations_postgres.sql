@@ -2,13 +2,13 @@
 select epoch, revision from log_consumers where consumer = $1
 
 -- name: written_ago
--- One that was typed in with no time of this world was not written lately.
+-- A hand-typed time more than a year off counts as not written lately.
 select external_key, greatest(0, extract(epoch from clock_timestamp() - collected_at))::float8 as ago_s
 from collected_data
 where source = $1 and collected_at between clock_timestamp() - interval '1 year' and clock_timestamp() + interval '1 year'
 
 -- name: hold
--- Not waited for: a clearing that holds one of them may want another of ours. It has its turn, we come again.
+-- Does not wait: a clear job that holds one of them may want another of ours (deadlock). The bridge retries later.
 select id from collected_data where source = $1 and external_key = any ($2::text[]) for update nowait
 
 -- name: move_cursor
@@ -18,7 +18,7 @@ on conflict (consumer) do update set
 where (c.epoch, c.revision) is distinct from (excluded.epoch, excluded.revision)
 
 -- name: age
--- Only facts that say by when they are late, in numbers of any size; one that somebody holds is left for the next time.
+-- Only facts with limits of their age, numbers of any size; locked ones are left for the next time.
 with bounds as (
     select id, case when isfinite(observed_at) then extract(epoch from clock_timestamp() - observed_at) end as age_s,
         case when jsonb_typeof(data -> 'fresh_s') = 'number' then (data ->> 'fresh_s')::numeric end as fresh_s,

@@ -1,4 +1,4 @@
-"""A layer that nobody sees: the diagnostic's own change passes the relay under this name, and touches no picture."""
+"""A hidden layer: the diagnostic's own change passes the relay under this name, and changes no other layer."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ CANARY = LayerAdapter(
 
 
 class RelayRegistry(EarthLayerAdapterRegistry):
-    """What the relay sees: every layer, and for its one pair the canary. No list of layers holds it, so a change of
-    a whole table and a refresh of all layers pass it by, and snapshots do not know it.
+    """The relay's registry: every layer, and the canary for its one pair. The canary is in no list of layers, so that
+    changes of a whole table, refreshes of all layers and snapshots skip it.
     """
 
     def layers_of(self, table: str, source: str | None) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""The layer behind search and object cards: every thing of every layer, known to browsers by id. Not drawn."""
+"""The layer behind search and object cards: every object of every layer, with ids that browsers know. Not drawn."""
 
 from __future__ import annotations
 

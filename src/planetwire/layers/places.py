@@ -1,4 +1,4 @@
-"""What a fact without coordinates says of its place. Total: a fact may have been typed in by hand."""
+"""Finds in a fact without coordinates what names its place. Total: a fact may have been typed in by hand."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ GEONAMES_LICENCE = "GeoNames: CC BY 4.0"
 
 
 def asked(fact: Fact, *names: str) -> PlaceAsked | None:
-    """Coordinates that the data hold, else the first of the `names` in it with its `country`; None: nothing is asked.
+    """Coordinates in the data, else the first of the `names` in it with its `country`; None: nothing to resolve.
 
-    A fact with both coordinates asks for nothing: it is where it says.
+    None also for a fact that has both coordinates.
     """
     if on_earth(number(fact.lat), number(fact.lon)) is not None:
         return None
@@ -37,7 +37,7 @@ def _given(data: Json) -> tuple[float, float] | None:
 
 
 def _geojson(raw: object) -> tuple[float, float] | None:
-    """Of `[lon, lat, …]`, as GeoJSON has it."""
+    """From `[lon, lat, …]`, the order of GeoJSON."""
     if not isinstance(raw, list) or len(raw) < 2:
         return None
     return on_earth(number(raw[1]), number(raw[0]))

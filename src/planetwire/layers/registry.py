@@ -1,6 +1,6 @@
 """`EarthLayerAdapterRegistry`: the one place that binds source, table, layer, cache, owned rows and refresh.
 
-It is pure: the declarations are handed in, those of the datasets by `datasets/registry.py`.
+Pure: the declarations are passed in, those of the datasets by `datasets/registry.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ ANY = "*"
 
 
 class EarthLayerAdapterRegistry:
-    """Look-ups over the declarations. Raises ValueError when two of them contradict each other."""
+    """Look-ups over the declarations. Raises ValueError if two of them conflict."""
 
     def __init__(self, adapters: Iterable[LayerAdapter]) -> None:
         self._adapters: dict[str, LayerAdapter] = {}
@@ -49,14 +49,14 @@ class EarthLayerAdapterRegistry:
         return tuple(feeds.get(self.canonical(source), feeds.get(ANY, [])))
 
     def layers_of_source(self, source: str | None) -> Sequence[str]:
-        """Layers fed by the source from whatever table, or through the Terminal; None: all layers."""
+        """Layers fed by the source from any table, or through the Terminal; None: all layers."""
         if source is None:
             return tuple(self._adapters)
         name = self.canonical(source)
         return tuple(a.id for a in self._adapters.values() if name in a.sources or name in a.readings_of)
 
     def canonical(self, source: str) -> str:
-        """The source that an other spelling stands for; itself if there is none."""
+        """The source that an alias stands for; any other name is itself."""
         return self._aliases.get(source, source)
 
     def adapter(self, layer: str) -> LayerAdapter:
@@ -71,7 +71,7 @@ class EarthLayerAdapterRegistry:
         return tuple(self._adapters.values())
 
     def feeds(self) -> Sequence[tuple[str, str, str]]:
-        """(table, source or "*", layer) of every feed; other spellings of a source have lines of their own."""
+        """(table, source or "*", layer) of every feed; aliases of a source have entries of their own."""
         return tuple(
             (table, name, adapter.id)
             for adapter in self._adapters.values()
@@ -80,17 +80,17 @@ class EarthLayerAdapterRegistry:
         )
 
     def sources_of(self, layer: str) -> Sequence[str]:
-        """Sources whose facts the layer shows, other spellings included: old rows are shown too."""
+        """Sources whose facts the layer shows, including aliases: old rows are shown too."""
         adapter = self.adapter(layer)
         return (*adapter.sources, *adapter.aliases)
 
     def owned_tables(self, source: str) -> Sequence[str]:
-        """Derived tables from which `clear_data` of the source deletes, under the name that it was given."""
+        """Derived tables from which `clear_data` of the source deletes, under the given name of the source."""
         name = self.canonical(source)
         owners = [adapter for adapter in self._adapters.values() if name in adapter.sources]
         return tuple(dict.fromkeys(table for adapter in owners for table in adapter.owned_tables))
 
     def derivers(self, source: str) -> Sequence[Derivation]:
-        """Layers that make derived rows of the source's facts, each with how."""
+        """The derivations of the source's facts, one per layer that has any."""
         adapters = [self._adapters[layer] for layer in self.layers_of("collected_data", source)]
         return [Derivation(one.id, one.derive, one.tables) for one in adapters if one.derive is not None]

@@ -1,4 +1,4 @@
-"""Values of a fact's data as what a layer expects of them. Total: a fact may have been typed in by hand."""
+"""Values of a fact's data in the types that a layer expects. Total: a fact may have been typed in by hand."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def number(value: object) -> float | None:
 
 
 def text(value: object) -> str:
-    """Text without blanks around it; empty for anything else."""
+    """Stripped text; empty for any other type."""
     return value.strip() if isinstance(value, str) else ""
 
 
 def joined(*parts: str) -> str:
-    """The parts that say something, with dots between them."""
+    """The non-empty parts, with dots between them."""
     return " · ".join(part for part in parts if part)

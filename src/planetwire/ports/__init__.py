@@ -1,6 +1,6 @@
-"""The seams: Protocols of at most seven methods. Each class says what it promises, each method what it raises.
+"""The ports: Protocols of at most seven methods. Each class states its contract, each method what it raises.
 
-Everything waits with a bound, `aclose()` may be called twice, and only `wiring.py` and its sisters choose a backend.
+Every wait has a timeout, `aclose()` is idempotent, and only modules of `wiring/` choose a backend.
 """
 
 from planetwire.ports.access import Holder, Limit, Limits, LoginCodes, Session, Sessions, TokenBook

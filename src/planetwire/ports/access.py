@@ -1,4 +1,4 @@
-"""Who is let in, and how often: limits, sessions, login codes and the tokens that have names."""
+"""Access control: rate limits, sessions, login codes and named tokens."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from planetwire.model import Role
 
 
 class Limit(StrEnum):
-    """What is counted, each for itself."""
+    """The kinds of limit, counted separately."""
 
-    SIGN_IN = "sign_in"  # wrong secrets, and login codes whether right or wrong
+    SIGN_IN = "sign_in"  # wrong secrets, and all login codes
     INGEST = "ingest"  # pushes of observations
     STREAM = "stream"  # openings of live connections
 
 
 class Limits(Protocol):
-    """So much of a kind per key and minute; the minute begins with the first. Several processes count together."""
+    """Limits per kind, key and minute, from the first use on. Several processes count together."""
 
     async def take(self, kind: Limit, key: str, cost: int = 1) -> float:
-        """0.0: taken. Else nothing was, and these seconds pass until it can be. More than fits a minute costs a minute.
+        """0.0: taken. Else nothing was taken, and it is the wait in seconds. A cost above the limit costs a minute.
 
-        Never raises: a store that is away leaves each process with its own count.
+        Never raises: without the store each process has its own count.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What is kept of a sign-in. `who` names the token or code; `bound` says which token it was, and which admin's."""
+    """A stored sign-in. `who` names the token or code; `bound` identifies the token, and the admin's."""
 
     who: str
     bound: str
@@ -38,37 +38,37 @@ class Session:
 
 
 class Sessions(Protocol):
-    """Sign-ins by the hash of their secret id: at most 1,000, the one that ends first makes room.
+    """Sign-ins by the hash of their secret id: at most 1,000, the first to expire is evicted.
 
-    Each method raises BackendError `sessions_unavailable` when the store cannot tell.
+    Each method raises BackendError `sessions_unavailable` if the store is unavailable.
     """
 
     async def open(self, key: str, session: Session) -> None:
-        """From now on it is found, by every process, also after a restart."""
+        """Store it: from now on every process finds it, also after a restart."""
 
     async def find(self, key: str) -> Session | None:
         """None: never opened, ended or expired."""
 
     async def end(self, key: str) -> None:
-        """It is not found any more. Idempotent."""
+        """Delete it. Idempotent."""
 
     async def end_all(self) -> int:
-        """How many were ended."""
+        """Delete all; returns how many."""
 
 
 class LoginCodes(Protocol):
-    """One-time codes. Each is taken at most once, in whatever process, and only for ten minutes."""
+    """One-time codes. Each is taken at most once, in any process, and only for ten minutes."""
 
     async def offer(self, code: str) -> None:
-        """From now on it can be taken."""
+        """Make the code available."""
 
     async def take(self, code: str) -> bool:
-        """Whether it was offered and not taken yet; it is taken then."""
+        """Take the code; returns whether it was offered and not yet taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a token. `digest` is the SHA-256 of the token, in hex; the token itself is not kept."""
+    """The holder of a token. `digest`: the SHA-256 of the token, in hex; the token itself is not stored."""
 
     who: str
     role: Role
@@ -76,7 +76,7 @@ class Holder:
 
 
 class TokenBook(Protocol):
-    """Tokens with names, as they are now: what was added or removed is seen at the next look."""
+    """Named tokens, always current: an added or removed one takes effect at the next call."""
 
     def holders(self) -> Sequence[Holder]:
         """In name order, at most 100."""

@@ -1,4 +1,4 @@
-"""Time and wake-ups, as every stage sees them."""
+"""Time and wake-ups, for every stage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Time and waiting, so that tests need neither."""
+    """Time and waiting, replaceable in tests."""
 
     def now(self) -> datetime:
         """Aware UTC."""
@@ -20,10 +20,10 @@ class Clock(Protocol):
 
 
 class Wakeup(Protocol):
-    """A hint that something may be there. It carries nothing and may be lost: always look, never count."""
+    """A hint that something may have changed. It has no payload and may be lost: always check, never count."""
 
     async def wait(self, timeout_s: float) -> bool:
-        """True if rung, False after the timeout. Rings between two waits collapse into one."""
+        """True if rung, False after the timeout. Rings between two waits count as one."""
 
     def ring(self) -> None:
         """Wake this process's waiters."""

@@ -1,4 +1,4 @@
-"""Facts and what brings them: stores, feeds, bodies."""
+"""Facts and their origins: stores, feeds, bodies."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ class FactStore(Protocol):
         """Delete up to `limit` rows of the source, by key range; 0 when nothing is left."""
 
     async def count_rows(self, tables: Sequence[str], source: str) -> Mapping[str, int]:
-        """How many rows of the source each of the tables has: what clearing them would delete."""
+        """The number of rows of the source in each of the tables, which clearing would delete."""
 
     async def features(self, sources: Sequence[str], limit: int | None) -> tuple[Sequence[bytes], int]:
-        """Feature JSON of each fact, newest first, and how many there are in all."""
+        """Feature JSON of each fact, newest first, and their total number."""
 
     async def fetch_state(self, source: str) -> FetchState | None:
-        """None when nothing was ever fetched; `void` is True when facts of the source were deleted since."""
+        """None if nothing was ever fetched; `void` is True if facts of the source were deleted since."""
 
     async def last_success(self, sources: Sequence[str]) -> Mapping[str, datetime]:
         """When each source last finished a complete body."""
 
 
 class ObjectStore(Protocol):
-    """Things that people search and open. None is given out whose fact is gone, whatever became of its own row."""
+    """Objects that people search and open. None is returned without its fact, even if its own row still exists."""
 
     async def search(self, question: str, layer: str | None, limit: int) -> Sequence[Json]:
-        """Objects of which every word of the question begins a word, best first."""
+        """Objects that have, for every word of the query, a word with this prefix; best first."""
 
     async def card(self, object_id: str) -> Json | None:
-        """All that is known of `<layer>:<source>:<key>`; None when there is no such fact."""
+        """The card of `<layer>:<source>:<key>`; None if there is no such fact."""
 
     async def features(self, ids: Sequence[str] | None, limit: int | None) -> tuple[Sequence[bytes], int]:
-        """Feature JSON of these objects, or of all, and how many there are."""
+        """Feature JSON of these objects, or of all, and their number."""
 
 
 class SourceStore(Protocol):
@@ -97,7 +97,7 @@ class Collector(Protocol):
 
 
 class BodyStore(Protocol):
-    """The last verified body of each source, kept on disk so that it can be applied again without a request."""
+    """The last verified body of each source, on disk, so that it can be processed again without a request."""
 
     def save(self, source: str, body: bytes) -> None:
         """Atomic replace."""
@@ -107,7 +107,7 @@ class BodyStore(Protocol):
 
 
 class PatchSink(Protocol):
-    """Where an observation feed delivers its patches: our own ingest, in this process or over HTTP."""
+    """The destination of an observation feed's patches: our own ingest, in this process or over HTTP."""
 
     async def deliver(self, patches: Sequence[Json]) -> int:
-        """How many were new. Raises BackendError when the ingest cannot be reached."""
+        """Returns how many were new. Raises BackendError if the ingest cannot be reached."""

@@ -1,4 +1,4 @@
-"""The ledger, as workers, routes and the schedule see it."""
+"""The ledger, for workers, routes and the schedule."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class JobQueue(Protocol):
     ) -> bool:
         """Move to a final state (or back to queued with back-off when `failed` and attempts remain).
 
-        `error` is (code, text); `retry_after_s` is the least back-off; `sample`: what was at fault. False when the
+        `error` is (code, text); `retry_after_s`: the minimum back-off; `sample`: of the faulty input. False if the
         lease was lost: then nothing was written. Idempotent.
         """
 
@@ -69,28 +69,28 @@ class JobQueue(Protocol):
 
 
 class JobUpkeep(Protocol):
-    """What a worker needs beside the queue, and what operators do to it."""
+    """Further operations of workers and operators on the ledger."""
 
     async def look(self, leases: Sequence[Lease]) -> Mapping[int, JobStatus]:
         """Status of the leases still owned, without extending them; a missing id is lost."""
 
     async def release(self, leases: Sequence[Lease]) -> int:
-        """Give jobs back unfinished, the attempt not counted; `cancelling` ones end cancelled. How many."""
+        """Release unfinished jobs without counting the attempt; `cancelling` ones end cancelled. Returns how many."""
 
     async def open_gate(self, seconds: float) -> None:
-        """Ask writers to ring the doorbell `planet_task_control` for a while (contracts §1)."""
+        """Ask writers to send wake-ups on `planet_task_control` for a while (contracts §1)."""
 
     async def park(self) -> int:
-        """Take jobs of busy and paused sources out of the way of claims; how many. 0: whatever can run is seen."""
+        """Hide jobs of busy and paused sources from claims; returns how many. 0: every runnable job is visible."""
 
     async def pause(self, source: str, paused: bool) -> None:
-        """No write job of the source starts while it is paused; one that runs goes on. Idempotent."""
+        """No write job of the source starts while it is paused; a running one continues. Idempotent."""
 
     async def sweep(self) -> int:
-        """Look at some more sources for jobs that nobody sees; how many there were: must be 0."""
+        """Check some more sources for hidden runnable jobs; returns how many there were: must be 0."""
 
     async def prune(self) -> int:
-        """Delete some of the finished jobs that are past their time; how many."""
+        """Delete some of the finished jobs past their retention; returns how many."""
 
 
 class JobBoard(Protocol):
@@ -108,25 +108,25 @@ class JobBoard(Protocol):
         """Running and cancelling jobs, the first 50 waiting, and jobs finished in the last 30 s."""
 
     async def dead(self, *, source: str | None, cursor: int | None, limit: int) -> tuple[Sequence[Job], int | None]:
-        """Failed jobs that nobody has tried again, newest first; the second value is the next cursor or None."""
+        """Failed jobs that were not retried, newest first; the second value is the next cursor or None."""
 
     async def counts(self) -> Mapping[str, int]:
-        """How many are `running`, `queued` and `dead`; counted up to 10,000 and at most every 2 s."""
+        """The numbers of `running`, `queued` and `dead` jobs; counted up to 10,000 and at most every 2 s."""
 
 
 class JobDesk(Protocol):
-    """What people do to the ledger. Each wish and the audit row that names who had it are one transaction."""
+    """People's actions on the ledger. Each is one transaction with its audit row."""
 
     async def submit(self, by: Actor, request: JobRequest) -> tuple[Job, bool]:
         """As JobQueue's."""
 
     async def cancel(self, by: Actor, task_id: int) -> Job:
-        """As JobQueue's; a repeated wish is no second act."""
+        """As JobQueue's; a repeated cancel is not audited again."""
 
     async def retry(self, by: Actor, jobs: Sequence[Job]) -> tuple[Job, bool]:
-        """One job for the work that all of these ended jobs name, as the first names it; noted with each of them.
+        """One job for the work of all these ended jobs, with the first one's parameters; recorded with each of them.
 
-        Tried again one by one they would share a job only while that one waits. Raises StateError while one is active.
+        Retried one by one they would share a job only while it waits. Raises StateError while one is active.
         """
 
     async def pause(self, by: Actor, source: str, paused: bool) -> None:
@@ -134,13 +134,13 @@ class JobDesk(Protocol):
 
 
 class ScheduleBook(Protocol):
-    """When each source runs next. All its times are the store's clock."""
+    """The next run of each source. All times are by the store's clock."""
 
     async def due(self) -> Sequence[DueSource]:
-        """Enabled sources whose time has come and whose floor has passed, in name order; reading changes nothing."""
+        """Enabled sources that are due and past their floor, in name order; read-only."""
 
     async def settle(self, due: DueSource, then: NextRun) -> bool:
-        """Fire and plan on, together or not at all; whether a new job was made. Once per tick across processes."""
+        """Fire and plan the next run atomically; returns whether a job was created. Once per tick across processes."""
 
     async def prune(self, limit: int) -> int:
-        """Forget up to `limit` firings that are old enough; how many."""
+        """Delete up to `limit` old firings; returns how many."""

@@ -15,11 +15,11 @@ class ObservationStore(Protocol):
     async def append(self, patches: Sequence[ObservationPatch]) -> Sequence[Appended]:
         """In order, all or none. Raises BackendError (LogWriteFailed when the log refused); then nothing was stored.
 
-        Events reach whoever listens in revision order before this returns.
+        Listeners get the events in revision order before this returns.
         """
 
     async def history(self, city: str, since: datetime) -> Sequence[tuple[str, str, datetime, float]]:
-        """(series_key, source, obs_time, °C) rising by time."""
+        """(series_key, source, obs_time, °C) in order of time."""
 
     async def latest(self, cities: Iterable[str] | None = None) -> Mapping[str, Sequence[Json]]:
         """Newest stored reading of every series of each city that has any; all cities when None.
@@ -28,13 +28,13 @@ class ObservationStore(Protocol):
         """
 
     async def highs(self, since: Mapping[str, datetime]) -> Mapping[str, tuple[float, datetime]]:
-        """Highest headline °C of each city from its time on, and when it was first reached; absent without one."""
+        """The highest headline °C of each city since its time, and when it was first reached; absent without one."""
 
     async def prune(self) -> int:
-        """Drop events past the window and history past 14 days; returns how many events went."""
+        """Delete events past the window and history past 14 days; returns the number of events."""
 
     async def aclose(self) -> None:
-        """Finish what was accepted, then close."""
+        """Commit what was accepted, then close."""
 
 
 class EventLog(Protocol):
@@ -43,10 +43,10 @@ class EventLog(Protocol):
     epoch: str
 
     async def head(self) -> int:
-        """The latest revision; never decreases, also after everything expired."""
+        """The latest revision; never decreases, even after everything expired."""
 
     async def heads(self, topics: Iterable[str]) -> Mapping[str, int]:
-        """Latest revision of each topic, 0 when it never had one."""
+        """Latest revision of each topic, 0 if it never had one."""
 
     async def check(self, topics: Sequence[str], after: int, limit: int) -> ResyncReason | None:
         """Why events after the cursor cannot all be served: pruned, ahead of the head, more than `limit`."""
@@ -56,22 +56,22 @@ class EventLog(Protocol):
 
 
 class FrameSink(Protocol):
-    """The outgoing side of one connection, as the hub sees it. Called on the event loop; nothing here waits."""
+    """The outgoing side of one connection, for the hub. Called on the event loop; nothing here waits."""
 
     def write(self, frame: bytes, /) -> None:
-        """Hand over one frame. May call `Subscription.pause` from within, when the buffer is full."""
+        """Write one frame. May call `Subscription.pause` during the call, when the buffer is full."""
 
     def write_many(self, frames: Sequence[bytes], /) -> None:
-        """Hand over several at once, all of them taken; may then call `Subscription.pause`."""
+        """Write several at once; all are accepted; may then call `Subscription.pause`."""
 
     def resync(self, reason: ResyncReason, /) -> None:
-        """Tell the client that its cursor cannot be served; the stream goes on live."""
+        """Tell the client that its cursor cannot be served; the stream continues live."""
 
     def pending_bytes(self) -> int:
-        """Bytes the transport still holds; a reader that makes progress lets this fall."""
+        """Bytes in the transport's buffer; falls while the reader makes progress."""
 
     def cut(self) -> None:
-        """Drop the connection and what it still holds, at once. Idempotent."""
+        """Drop the connection and its buffer at once. Idempotent."""
 
 
 class Subscription(Protocol):
@@ -79,24 +79,24 @@ class Subscription(Protocol):
 
     @property
     def cursor(self) -> int:
-        """Every event of this subscription up to this revision was handed to the sink."""
+        """Every event of this subscription up to this revision was written to the sink."""
 
     def resume(self) -> None:
         """The sink has room: replay, then live. Also the start; nothing is delivered before it."""
 
     def pause(self) -> None:
-        """The sink is full: nothing more until `resume`; what comes meanwhile is read later, from the cursor."""
+        """The sink is full: nothing more until `resume`; later events are read then, from the cursor."""
 
     def close(self) -> None:
         """Leave. Idempotent."""
 
 
 class LiveStream(Protocol):
-    """One log fanned out to the connections of this process. No gap and no double between replay and live."""
+    """One log fanned out to the connections of this process. No gap and no duplicate between replay and live."""
 
     @property
     def epoch(self) -> str:
-        """The log's life."""
+        """The id of the log."""
 
     @property
     def head(self) -> int:
@@ -108,10 +108,10 @@ class LiveStream(Protocol):
     async def locate(
         self, topics: Sequence[str], since: tuple[str | None, int] | None, limit: int
     ) -> int | ResyncReason | None:
-        """Where to begin: the revision to replay after, why that is impossible, or None for live only.
+        """The start: the revision to replay after, why that is impossible, or None for live only.
 
         `limit` bounds the replay in events. Raises BackendError only when the log was never reachable.
         """
 
     def join(self, topics: Sequence[str], start: int | ResyncReason | None, sink: FrameSink) -> Subscription:
-        """Register at the start; delivery begins with `resume`, and what is published in between is not missed."""
+        """Register at the start; delivery begins with `resume`, and events published in between are not missed."""

@@ -1,7 +1,7 @@
 """Changes as signed HTTP requests: port `DataChangeBus`. Headers and signature are those of Standard Webhooks.
 
-`webhook-signature: v1,<base64 of HMAC-SHA256 over "<id>.<timestamp>.<body>">`; whoever has the secret can tell that
-a request is ours, unchanged and recent.
+`webhook-signature: v1,<base64 of HMAC-SHA256 over "<id>.<timestamp>.<body>">`; a receiver with the secret can verify
+that a request is ours, unmodified and recent.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from planetwire import __version__
 from planetwire.errors import BusError, SetupError
 from planetwire.model import BusMessage
 from planetwire.ports import Clock
-from planetwire.remote import beginning_of, in_our_words, no_cookies, retry_after
+from planetwire.remote import describe_error, no_cookies, read_bounded, retry_after
 
 DEADLINE_S = 10.0
-REST_S = 2.0  # for what comes after its headers
+REST_S = 2.0  # for the response body
 CONNECTIONS_MAX = 8
 ANSWER_BYTES_MAX = 16 * 1024
-LATER = frozenset({408, 425, 429})  # of 4xx, those that speak of the moment and not of the message
+LATER = frozenset({408, 425, 429})  # the transient ones of 4xx; all others reject the message itself
 SECRET_PREFIX = "whsec_"
 
 
 def checked_address(text: str) -> str:
-    """The address. Raises SetupError: https only, http on this machine's loopback, no password in it."""
+    """The address. Raises SetupError unless it is https, or http on loopback, without user and password."""
     try:
         parts = urlsplit(text)
         host, _ = parts.hostname, parts.port
@@ -55,7 +55,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
-    """`v1,…`. A secret that begins with `whsec_` is base64, as Standard Webhooks has it; any other is its text."""
+    """`v1,…`. A secret that begins with `whsec_` is base64, as in Standard Webhooks; any other is used as text."""
     key = secret.encode()
     if secret.startswith(SECRET_PREFIX):
         try:
@@ -67,12 +67,12 @@ def signature(secret: str, message_id: str, timestamp: int, body: bytes) -> str:
 
 
 class WebhookBus:
-    """One POST a message. 2xx: taken. 3xx is not followed. Connections are kept; nothing is retried here."""
+    """One POST per message. 2xx: accepted. 3xx is not followed. Connections are reused; nothing is retried here."""
 
     def __init__(
         self, url: str, secret: str, clock: Clock, *, transport: httpx.AsyncBaseTransport | None = None
     ) -> None:
-        signature(secret, "", 0, b"")  # an unusable secret stops the start
+        signature(secret, "", 0, b"")  # an unusable secret fails the start
         self._url = checked_address(url)
         self._secret = secret
         self._clock = clock
@@ -103,13 +103,13 @@ class WebhookBus:
                 asyncio.timeout(DEADLINE_S),
                 self._client.stream("POST", self._url, content=message.body, headers=headers) as response,
             ):
-                with suppress(httpx.HTTPError, TimeoutError):  # its status says it all
+                with suppress(httpx.HTTPError, TimeoutError):  # the status suffices
                     async with asyncio.timeout(REST_S):
-                        await beginning_of(response, ANSWER_BYTES_MAX)  # to the end: the connection serves the next one
+                        await read_bounded(response, ANSWER_BYTES_MAX)  # so that the connection can be reused
         except TimeoutError as error:
             raise BusError(f"the webhook does not answer within {DEADLINE_S:g} s") from error
         except httpx.HTTPError as error:
-            raise BusError(f"the webhook does not answer: {in_our_words(error)}") from error
+            raise BusError(f"the webhook does not answer: {describe_error(error)}") from error
         if not response.is_success:
             raise BusError(
                 f"the webhook answered {response.status_code}",

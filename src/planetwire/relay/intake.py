@@ -1,4 +1,4 @@
-"""What the relay has read and not yet sent. In the database all of it stays pending, so forgetting loses nothing."""
+"""Change rows that the relay has read and not yet sent. They stay pending in the database, so dropping loses none."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from planetwire.relay.throttle import Throttle
 
 log = get_logger()
 
-READ_ROWS = 10_000  # rows read at once, added up by the database …
+READ_ROWS = 10_000  # rows of one read, aggregated by the database …
 READ_ROWS_SINGLY = 2_000  # … or one by one
-READS_MAX = 10  # reads in a row before what is due goes out
-SINGLY_S = 5.0  # how long rows are read one by one after some that were added up had been refused
-PAIRS_MAX = 1_000  # unmapped pairs remembered, so that each is logged once
+READS_MAX = 10  # reads in a row before due events are sent
+SINGLY_S = 5.0  # how long rows are read one by one after an aggregate was refused
+PAIRS_MAX = 1_000  # unmapped (table, source) pairs remembered, so that each is logged once
 POLLED_LOG_S = 1.0
 NO_ADAPTER = "no_adapter"
 
 
 class Intake:
-    """Reads pending rows and holds their effects until the throttle lets them go.
+    """Reads pending rows and holds their effects until the throttle releases them.
 
-    `skipped`: rows that feed no layer, with the reason; `idle_hints`: hints that name nothing. Both are only marked.
+    `skipped`: rows that feed no layer, with the reason; `idle_hints`: hints that match no layer. Both are only marked.
     """
 
     def __init__(
         self, changelog: ChangeLog, registry: LayerRegistry, window_s: float, clock: Clock, counts: Counter[str]
     ) -> None:
-        """`counts` is told of rows that were deferred."""
+        """`counts["deferred"]` counts the deferred rows."""
         self.throttle = Throttle(registry, window_s)
         self.skipped: dict[int, str] = {}
         self.idle_hints: list[int] = []
@@ -46,14 +46,14 @@ class Intake:
         self._polled_logged_at = float("-inf")
 
     def forget(self) -> None:
-        """Whoever leads next reads it again."""
+        """Drop everything held; the next leader reads it again."""
         self.throttle.forget()
         self.skipped.clear()
         self.idle_hints.clear()
         self._members.clear()
 
     async def read(self) -> int:
-        """Hold every pending row there is room for; how many were found."""
+        """Hold pending rows up to the limit; returns how many were found."""
         total = after = 0
         singly = self._clock.monotonic() < self._singly_until
         held = [*self.rows_behind(self._held("change")), *self.skipped]
@@ -81,14 +81,14 @@ class Intake:
         return [number for held, number in self.throttle.keys if held == kind]
 
     def rows_behind(self, numbers: Iterable[int]) -> list[int]:
-        """The rows that were added up into these changes."""
+        """The rows aggregated into these changes."""
         return [row for number in numbers for row in self._members.get(number, (number,))]
 
     async def _hold(self, changes: Sequence[Change], hints: Sequence[Hint]) -> None:
         for change in changes:
             try:
                 effects = route(change, self._registry)
-            except Exception as error:  # a row that cannot be understood is put off alone, whatever is wrong with it
+            except Exception as error:  # whatever the error, only this row is deferred
                 await self.defer([("change", change.id)], error, change.ids)
                 continue
             if len(change.ids) > 1 and effects:
@@ -110,14 +110,14 @@ class Intake:
             log.warning("earth.db_changes.unmapped", table=change.table_name, source=change.source)
 
     def sent(self, effects: Sequence[Routed], settled: Sequence[Key]) -> None:
-        """The effects were published, and with them all that was to be marked; `settled` waited for nothing else."""
+        """The effects are published, and rows and hints marked; the `settled` rows have no other effects left."""
         self.skipped.clear()
         self.idle_hints.clear()
         self.throttle.sent(effects, self._clock.monotonic())
         self._forget_members(settled)
 
     async def defer(self, keys: Sequence[Key], error: Exception, ids: Sequence[int] = ()) -> None:
-        """Put rows off, for every layer. `ids`: the rows, where they are not held."""
+        """Defer rows, for every layer. `ids`: the rows, if they are not held."""
         log.warning("earth.db_changes.deferred", rows=keys, error=repr(error))
         hints = [number for kind, number in keys if kind == "hint"]
         rows = ids or self.rows_behind(number for kind, number in keys if kind == "change")
@@ -126,8 +126,8 @@ class Intake:
         self.throttle.drop(keys)
         self._forget_members(keys)
 
-    def take_apart(self, key: Key) -> None:
-        """Rows that were added up hold one at fault: they are read again, one by one."""
+    def reread_singly(self, key: Key) -> None:
+        """Drop an aggregate that contains a faulty row: its rows are read again, one by one."""
         self._singly_until = self._clock.monotonic() + SINGLY_S
         self.throttle.drop([key])
         self._forget_members([key])
@@ -138,7 +138,7 @@ class Intake:
                 self._members.pop(number, None)
 
     def _log_polled(self, found: int) -> None:
-        """The count of rows found, at most once a second."""
+        """Log the number of rows found, at most once a second."""
         self._polled += found
         now = self._clock.monotonic()
         if self._polled and now - self._polled_logged_at >= POLLED_LOG_S:

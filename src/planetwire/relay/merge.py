@@ -1,4 +1,4 @@
-"""Merges what happened to one layer into one event. Pure.
+"""Merges the effects on one layer into one event. Pure.
 
 Invariants: merging is associative, and the merged strategy is never weaker than that of any part:
 `clear_then_reload` > `reload` > `delta`.
@@ -15,14 +15,14 @@ from planetwire.relay.route import DELTA_IDS_MAX, Routed
 
 STRENGTH: Mapping[Strategy, int] = {Strategy.DELTA: 0, Strategy.RELOAD: 1, Strategy.CLEAR_THEN_RELOAD: 2}
 FACTS = "collected_data"  # named before the tables derived from it, which change in the same commits
-NAMES_MAX = 100  # sources, tables named in one event
+NAMES_MAX = 100  # sources, and tables, listed in one event
 
 Kind = tuple[Action, Strategy, str | None, str | None, Operation | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Equal effects added up."""
+    """The sum of effects of one kind."""
 
     records: int
     occurred_at: datetime
@@ -34,7 +34,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """All effects on one layer so far. `rows`: id → whether it still exists, the last word wins."""
+    """All effects on one layer so far. `rows`: id → whether it still exists, by its last effect."""
 
     layer: str
     tallies: Mapping[Kind, Tally]
@@ -51,7 +51,7 @@ def merge(first: Merged, second: Merged) -> Merged:
 
 
 def merge_all(effects: Sequence[Routed]) -> Merged:
-    """The effects of one layer, in order; at least one. The same as merging them one by one, without the copies."""
+    """The effects of one layer, in order; at least one. Equals merging them one by one, without the copies."""
     tallies: dict[Kind, Tally] = {}
     rows: dict[str, bool] = {}
     for effect in effects:
@@ -63,7 +63,7 @@ def merge_all(effects: Sequence[Routed]) -> Merged:
 
 
 def strategy_of(merged: Merged) -> Strategy:
-    """The strongest part's; too many ids for a delta make it stronger, never weaker."""
+    """The strongest part's strategy; a delta with too many ids becomes a stronger one."""
     strongest = max((kind[1] for kind in merged.tallies), key=STRENGTH.__getitem__)
     if strongest is Strategy.DELTA and len(merged.rows) > DELTA_IDS_MAX:
         return Strategy.RELOAD if all(merged.rows.values()) else Strategy.CLEAR_THEN_RELOAD
@@ -71,9 +71,9 @@ def strategy_of(merged: Merged) -> Strategy:
 
 
 def event_of(merged: Merged) -> LayerEvent:
-    """The event on the wire: scalars of the strongest effect, and the names of all.
+    """The event on the wire: scalar fields of the strongest effect, and the names of all.
 
-    Of equally strong ones a change of facts comes before one of derived rows, then the latest.
+    Among equally strong effects, a change of facts wins over one of derived rows, then the latest wins.
     """
     kind, tally = max(
         merged.tallies.items(), key=lambda item: (STRENGTH[item[0][1]], item[0][3] == FACTS, item[1].occurred_at)
@@ -100,5 +100,5 @@ def event_of(merged: Merged) -> LayerEvent:
 
 
 def _names(values: Iterable[str | None]) -> tuple[str, ...]:
-    """Distinct, in order of first appearance; an enum counts as its value."""
+    """Distinct, in order of first appearance; enums as their values."""
     return tuple(dict.fromkeys(str(value) for value in values if value is not None))[:NAMES_MAX]

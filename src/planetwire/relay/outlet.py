@@ -1,8 +1,8 @@
-"""The relay's second way out: follows the log of layer events and hands each on to a bus, for other services.
+"""The relay's second output: follows the log of layer events and sends each to a bus, for other services.
 
-At least once: a layer's cursor moves after the bus took the event, so whatever ends in between repeats it with the
-same id. Order is kept within a layer; a layer whose event is refused waits for it alone. Nothing is skipped: what the
-log no longer has is told as a resync.
+At least once: a layer's cursor moves after the bus accepted the event, so a crash in between repeats it with the same
+id. Order is kept within a layer; a refused event blocks only its own layer. Nothing is skipped silently: for pruned
+events a resync is sent.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ log = get_logger()
 POLL_S = 1.0
 LAYERS_AT_ONCE = 8
 PAGE_EVENTS = 50
-TURN_SHARE = 0.15  # of the term: new events begin to be sent for so long, then the term is renewed
-ATTEMPT_SHARE = 0.4  # of the term: what one event may take
+TURN_SHARE = 0.15  # of the term: no send starts later in a turn, so that the term is renewed in time
+ATTEMPT_SHARE = 0.4  # of the term: the timeout of one event
 RENEW_SHARE = 0.3
 BACKOFF_S = 1.0
 BACKOFF_MAX_S = 60.0
-PAUSED_S = 300.0  # how seldom an event is tried that was refused again and again
-RETRY_AFTER_MAX_S = 600.0  # nobody may ask for more
+PAUSED_S = 300.0  # retry interval of an event that was refused repeatedly
+RETRY_AFTER_MAX_S = 600.0  # a longer Retry-After is cut to this
 REFUSALS_MAX = 5
 RETRY_S = 0.5  # wait after the database failed …
 RETRY_MAX_S = 5.0  # … doubling up to this
@@ -46,7 +46,7 @@ RESYNC = "earth.resync_required"
 
 @dataclass(slots=True)
 class Place:
-    """How far an outlet has come with a layer, and how far the log has. `wait_s`: until the next attempt."""
+    """An outlet's position in a layer, and the log's head. `wait_s`: until the next attempt."""
 
     layer: str
     sent: Cursor
@@ -58,26 +58,26 @@ class Place:
 
 
 class OutletBook(Protocol):
-    """Where an outlet stands: one durable cursor a layer, and who may send. Fenced by the sender's term."""
+    """An outlet's durable state: one cursor per layer, and who may send. Fenced by the sender's term."""
 
     async def lead(self, holder: str, ttl_s: float) -> int | None:
         """Take or renew the right to send; the term, or None while another holds it."""
 
     async def resign(self, holder: str, term: int) -> None:
-        """Give it up, if still held."""
+        """Give up the right to send, if still held."""
 
     async def places(self, layers: Sequence[str]) -> Sequence[Place]:
-        """How far the outlet has come with each layer that has events."""
+        """The outlet's position in each layer that has events."""
 
     async def advance(self, term: int, layer: str, cursor: Cursor) -> None:
-        """Note that the other side has everything up to the cursor. Raises LeaseLost."""
+        """Record that the receiver has everything up to the cursor. Raises LeaseLost."""
 
     async def defer(self, term: int, place: Place, error: str, *, wait_s: float, paused: bool) -> None:
-        """Note a failure and when to try again. Raises LeaseLost."""
+        """Record a failure and when to retry. Raises LeaseLost."""
 
 
 class Outlet:
-    """Run one in each process that may send; the one that holds the term does."""
+    """Run one in each process that may send; the one that holds the term sends."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class Outlet:
         self._stand_down()
 
     async def turn(self) -> float:
-        """Send what can be sent; how long to wait for a ring afterwards. Raises BackendError, LeaseLost."""
+        """Send what is due; returns how long to wait for a wake-up. Raises BackendError, LeaseLost."""
         now = self._clock.monotonic()
         if now >= self._renew_at:
             self.term = await self._book.lead(self._holder, self._ttl_s)
@@ -150,13 +150,13 @@ class Outlet:
         return max(0.0, min([POLL_S, self._renew_at - self._clock.monotonic(), *waits]))
 
     async def _layer(self, term: int, place: Place, until: float) -> bool:
-        """Send a layer's next events in order; whether there may be more to do at once."""
+        """Send a layer's next events in order; returns whether more may be due at once."""
         async with self._room:
             try:
                 return await self._send_on(term, place, until)
             except BusError as error:
                 self.failed += 1
-                await self._put_off(term, place, error)
+                await self._defer(term, place, error)
                 return False
 
     async def _send_on(self, term: int, place: Place, until: float) -> bool:
@@ -169,7 +169,7 @@ class Outlet:
         last = place.sent.revision
         for event in events:
             if event.prev_revision > last:
-                return True  # pruned between the look and the page: the next look says so
+                return True  # pruned since the positions were read; the next turn sends a resync
             if self._clock.monotonic() >= until:
                 return True
             cursor = Cursor(self._log.epoch, event.revision)
@@ -188,7 +188,7 @@ class Outlet:
         self.sent += 1
         place.sent, place.attempts = cursor, 0
 
-    async def _put_off(self, term: int, place: Place, error: BusError) -> None:
+    async def _defer(self, term: int, place: Place, error: BusError) -> None:
         attempts = place.attempts + 1
         paused = error.refused and attempts >= REFUSALS_MAX
         wait_s = PAUSED_S if paused else doubled_s(place.attempts + 1, BACKOFF_S, BACKOFF_MAX_S)
@@ -211,7 +211,7 @@ class Outlet:
 
 
 def _unservable(place: Place) -> ResyncReason | None:
-    """Why the events after the cursor are not all in the log."""
+    """Why the log no longer has all events after the cursor."""
     if place.sent.epoch != place.head.epoch:
         return ResyncReason.EPOCH_CHANGED
     if place.sent.revision > place.head.revision:
@@ -220,7 +220,7 @@ def _unservable(place: Place) -> ResyncReason | None:
 
 
 def _resync_through(place: Place) -> Cursor:
-    """Where to go on after a resync: with all the log still has."""
+    """The cursor after a resync: all that the log still has follows."""
     same_log = place.sent.epoch == place.head.epoch and place.sent.revision <= place.head.revision
     return Cursor(place.head.epoch, place.pruned_through) if same_log else place.head
 
@@ -235,7 +235,7 @@ def _resync(place: Place, through: Cursor, reason: ResyncReason) -> BusMessage:
 
 
 def _envelope(id_: str, layer: str, cursor: Cursor, prev_revision: int, kind: str, data: bytes) -> BusMessage:
-    """The event's bytes go on as they are in the log."""
+    """The event's bytes are sent as they are in the log."""
     head = {
         "id": id_,
         "type": kind,

@@ -1,4 +1,4 @@
-"""How far the outlets have come, and who may send: `OutletBook`, and the diagnostic's step."""
+"""The outlets' cursors and who may send: `OutletBook`, and the diagnostic's step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Q = queries_beside(__file__)
 
 ACQUIRE_S = 5.0
 ERROR_TEXT_MAX = 500
-LATE_S = 120.0  # retries of a receiver that is away take this long without anybody's doing
+LATE_S = 120.0  # retries to an unreachable receiver may take this long by themselves
 
 
 @asynccontextmanager
@@ -31,14 +31,14 @@ async def _connected(pool: Pool) -> AsyncIterator[Connection]:
 
 
 class PostgresOutletBook:
-    """One outlet's rows. Whoever lost the term moves nothing."""
+    """One outlet's rows. A sender that lost the term changes nothing."""
 
     def __init__(self, pool: Pool, outlet: str) -> None:
         self._pool = pool
         self._outlet = outlet
 
     async def lead(self, holder: str, ttl_s: float) -> int | None:
-        """See the port. The first time ever notes the heads of the log as the place to begin."""
+        """See the port. The very first call records the heads of the log as the start position."""
         async with _connected(self._pool) as connection:
             term: int | None = await connection.fetchval(Q.lead, self._outlet, holder, ttl_s)
             if term is None:
@@ -47,12 +47,12 @@ class PostgresOutletBook:
         return term
 
     async def resign(self, holder: str, term: int) -> None:
-        """Let another send at once."""
+        """Let another process send at once."""
         async with _connected(self._pool) as connection:
             await connection.execute(Q.resign, self._outlet, holder, term)
 
     async def places(self, layers: Sequence[str]) -> Sequence[Place]:
-        """Of those layers that have events."""
+        """Of the layers that have events."""
         async with _connected(self._pool) as connection:
             rows = await connection.fetch(Q.positions, self._outlet, layers)
         return [
@@ -69,13 +69,13 @@ class PostgresOutletBook:
         ]
 
     async def advance(self, term: int, layer: str, cursor: Cursor) -> None:
-        """Everything of the layer up to the cursor is with the other side. Raises LeaseLost."""
+        """The receiver has everything of the layer up to the cursor. Raises LeaseLost."""
         async with _connected(self._pool) as connection:
             done = await connection.execute(Q.advance, self._outlet, term, layer, cursor.epoch, cursor.revision)
         self._check(done, term)
 
     async def defer(self, term: int, place: Place, error: str, *, wait_s: float, paused: bool) -> None:
-        """Try the next event of the layer again after `wait_s`. Raises LeaseLost."""
+        """Retry the next event of the layer after `wait_s`. Raises LeaseLost."""
         at = place.sent
         async with _connected(self._pool) as connection:
             done = await connection.execute(
@@ -89,7 +89,7 @@ class PostgresOutletBook:
 
 
 async def examine_outlets(connection: Connection) -> list[Json]:
-    """A step for each outlet that was ever switched on. None of it holds up the map."""
+    """A step for each outlet that was ever enabled. None of them delays the map."""
     return [_step(row) for row in await connection.fetch(Q.standing)]
 
 

@@ -1,5 +1,5 @@
 -- name: add_outlet
--- From now on: what was in the log before is not sent.
+-- Starts at the present heads: older events are not sent.
 with added as (
     insert into change_outlets (outlet) values ($1)
     on conflict (outlet) do nothing
@@ -23,7 +23,7 @@ set holder = null, expires_at = null
 where outlet = $1 and holder = $2 and term = $3;
 
 -- name: positions
--- `wait_s`: how long until the next attempt, by the server's clock.
+-- `wait_s`: time until the next attempt, by the server's clock.
 select head.layer, log.epoch as log_epoch, head.revision as head, head.pruned_through,
        coalesce(place.epoch, log.epoch) as epoch, coalesce(place.revision, 0) as revision,
        coalesce(place.attempts, 0) as attempts, place.paused_at is not null as paused,
@@ -55,7 +55,7 @@ set attempts = change_outlet_cursors.attempts + 1, next_attempt_at = excluded.ne
     last_error = excluded.last_error;
 
 -- name: standing
--- What the diagnostic tells: who sends, what waits and since when. Counted up to a bound.
+-- For the diagnostic: who sends, what waits and since when. Counted up to a bound.
 select outlet.outlet, coalesce(outlet.expires_at > clock_timestamp(), false) as held,
        coalesce(
            array_agg(place.layer order by place.layer) filter (where place.paused_at is not null), '{}'

@@ -10,7 +10,7 @@ EVENT = "earth.layer.changed"
 
 
 def payload(event: LayerEvent) -> Json:
-    """The nine fixed keys and the additive ones. `broadcast_id` is added where the revision is given out."""
+    """The nine fixed keys and the additive ones. `broadcast_id` is added where the revision is assigned."""
     return {
         "event": EVENT,
         "action": event.action.value,

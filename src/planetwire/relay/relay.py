@@ -1,8 +1,8 @@
-"""The relay: pending changes × registry → cache out, event into the log, rows consumed.
+"""The relay: for pending changes, invalidates caches, appends events to the log and marks the rows consumed.
 
-Order, so that a crash anywhere repeats and never loses: the cache generation moves first, then one transaction
-appends the events and marks the rows, then the tails of the log are woken. Rows that wait for their layer's turn
-are held in memory only; in the database they stay pending. One relay leads; others stand by for its term to end.
+The order makes a crash anywhere repeat work and never lose it: the cache generation moves first, then one transaction
+appends the events and marks the rows, then the tails of the log are woken. Rows whose layer is not yet due are held
+in memory only; in the database they stay pending. One relay leads; standbys wait for its term to end.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from planetwire.settings import RelaySettings
 log = get_logger()
 
 RENEWALS_PER_TTL = 3
-STANDBY_LOOKS_S = 1.0  # a standby asks more often than a leader renews, so that a term is not vacant for long
+STANDBY_POLL_S = 1.0  # a standby asks more often than a leader renews, so that a term is not vacant for long
 RETRY_S = 0.5  # wait after the database failed …
 RETRY_MAX_S = 2.0  # … doubling up to this
 RESIGN_TIMEOUT_S = 2.0
-REFUSALS_MAX = 64  # publishes refused in one search for the rows at fault; then the rest is put off together
+REFUSALS_MAX = 64  # publishes refused in one search for the faulty rows; then the rest is deferred together
 
 
 class Relay:
-    """Run one in each process that may lead. `is_leader` and `term` say whether this one does."""
+    """Run one in each process that may lead. `is_leader` and `term`: whether this one does."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Relay:
         clock: Clock,
         on_published: Callable[[Sequence[LogEvent]], None],
     ) -> None:
-        """`invalidate(patterns)` drops cached snapshots; `on_published` is told after the commit."""
+        """`invalidate(patterns)` drops cached snapshots; `on_published` is called after the commit."""
         self.term: int | None = None
         self.holder = secrets.token_hex(8)
         self.counts: Counter[str] = Counter()  # changes, events, skipped, deferred; since the start
@@ -66,7 +66,7 @@ class Relay:
 
     @property
     def is_leader(self) -> bool:
-        """Whether this relay held the term when it last looked."""
+        """Whether this relay held the term at its last check."""
         return self.term is not None
 
     async def run(self) -> None:
@@ -81,14 +81,14 @@ class Relay:
         self._stand_down()
 
     async def turn(self) -> float:
-        """Do what there is to do now; how long to wait for a ring afterwards. Raises BackendError."""
+        """Do what is due now; returns how long to wait for a wake-up. Raises BackendError."""
         try:
             if not await self._lead():
                 return max(0.0, self._renew_at - self._clock.monotonic())
             await self._read()
             failpoint("relay.read")
             await self._send()
-            if await self._tend_gate():  # who committed before the gate was open did not ring: look once more
+            if await self._adjust_gate():  # commits before the gate opened sent no NOTIFY: read once more
                 await self._read()
                 await self._send()
         except LeaseLost:
@@ -105,7 +105,7 @@ class Relay:
             return self.is_leader
         term = await self._changelog.lead(self.holder, self._settings.leader_ttl_s)
         renew_s = self._settings.leader_ttl_s / RENEWALS_PER_TTL
-        self._renew_at = now + (renew_s if term else min(renew_s, STANDBY_LOOKS_S))
+        self._renew_at = now + (renew_s if term else min(renew_s, STANDBY_POLL_S))
         if term != self.term:
             self._forget()
             log.info("earth.relay.elected" if term else "earth.relay.stood_by", term=term)
@@ -113,7 +113,7 @@ class Relay:
         return term is not None
 
     def _stand_down(self) -> None:
-        """What is held is pending in the database: whoever leads next reads it again."""
+        """Held rows are still pending in the database: the next leader reads them again."""
         self.term = None
         self._renew_at = float("-inf")
         self._forget()
@@ -135,7 +135,7 @@ class Relay:
         self._gate.note(await self._intake.read(), self._clock.monotonic())
 
     async def _send(self) -> None:
-        """Publish the layers whose turn it is. If that fails by its content, find the rows at fault."""
+        """Publish the layers that are due. If that fails because of the content, find the faulty rows."""
         throttle = self._intake.throttle
         layers = throttle.due(self._clock.monotonic())
         if not (layers or self._intake.skipped or self._intake.idle_hints):
@@ -148,10 +148,10 @@ class Relay:
         except Exception as error:
             log.warning("earth.relay.refused", layers=layers, error=repr(error))
             for layer in layers:
-                await self._send_apart(throttle.held(layer))
+                await self._publish_bisected(throttle.held(layer))
 
-    async def _send_apart(self, effects: Sequence[Routed]) -> None:
-        """Publish by halves until the rows at fault stand alone; those are put off, the others go out."""
+    async def _publish_bisected(self, effects: Sequence[Routed]) -> None:
+        """Bisect down to the faulty rows; those are deferred, the others are published."""
         parts = [effects] if effects else []
         refusals = 0
         while parts:
@@ -163,7 +163,7 @@ class Relay:
             except Exception as error:
                 refusals += 1
                 if len(part) == 1 and part[0].rows > 1:
-                    self._intake.take_apart(part[0].key)
+                    self._intake.reread_singly(part[0].key)
                 elif len(part) == 1 or refusals > REFUSALS_MAX:
                     await self._intake.defer([effect.key for effect in part], error)
                 else:
@@ -171,7 +171,7 @@ class Relay:
                     parts += [part[middle:], part[:middle]]
 
     async def _publish(self, batches: Sequence[Sequence[Routed]]) -> None:
-        """One event for each batch (the effects of one layer), and the rows that are done with it, in one commit."""
+        """One event per batch (the effects of one layer), and its completed rows marked, in one commit."""
         events = [event_of(merge_all(effects)) for effects in batches]
         effects = [effect for batch in batches for effect in batch]
         settled = self._intake.throttle.settled(effects)
@@ -193,14 +193,14 @@ class Relay:
             _log_broadcast(events, published)
 
     def _patterns(self, events: Sequence[LayerEvent]) -> Sequence[str]:
-        """What the layers' declarations name, once each."""
+        """The distinct cache patterns of the layers."""
         adapters = [self._registry.adapter(event.layer) for event in events]
         return tuple(dict.fromkeys(pattern for adapter in adapters for pattern in adapter.cache_patterns))
 
     # --- waiting
 
-    async def _tend_gate(self) -> bool:
-        """Open or shut the gate if the load says so; whether it was opened."""
+    async def _adjust_gate(self) -> bool:
+        """Open or shut the gate as the load requires; returns whether it was opened."""
         now = self._clock.monotonic()
         seconds = self._gate.wanted(now)
         if seconds is None:

@@ -1,4 +1,4 @@
-"""Turns one change or hint into what it means for each layer it feeds. Pure."""
+"""Turns one change or hint into its effect on each layer that it feeds. Pure."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ Key = tuple[Literal["change", "hint"], int]
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """The effect of a row on one layer, or of `rows` that were added up. `key` names it, so that it can be marked when
-    all is published.
-    """
+    """The effect on one layer of a row, or of `rows` aggregated ones. `key`: what to mark once all is published."""
 
     key: Key
     layer: str
@@ -36,7 +34,7 @@ class Routed:
 
 
 def route(change: Change, registry: LayerRegistry) -> Sequence[Routed]:
-    """One entry for each layer; empty when nothing is fed by the table and source."""
+    """One entry per layer; empty when the table and source feed none."""
     return [_routed(change, registry.adapter(layer)) for layer in registry.layers_of(change.table_name, change.source)]
 
 
@@ -59,7 +57,7 @@ def _routed(change: Change, adapter: LayerAdapter) -> Routed:
 
 
 def _strategy(change: Change, adapter: LayerAdapter, ids: Sequence[str]) -> Strategy:
-    """Deletes clear, unless the layer takes rows by id; a delta needs few enough ids of the one table that has them."""
+    """A delta if the layer takes deltas and the change has ids, at most DELTA_IDS_MAX; else a delete clears."""
     by_id = change.table_name == INTERACTABLES and 0 < len(ids) <= DELTA_IDS_MAX
     if adapter.default_strategy is Strategy.DELTA and by_id:
         return Strategy.DELTA
@@ -69,7 +67,7 @@ def _strategy(change: Change, adapter: LayerAdapter, ids: Sequence[str]) -> Stra
 
 
 def route_hint(hint: Hint, registry: LayerRegistry) -> Sequence[Routed]:
-    """The hint's layer if it is named and known, else the layers of its source, else all layers."""
+    """The hint's layer if named (none if unknown), else the layers of its source, else all layers."""
     if hint.layer is None:
         layers = registry.layers_of_source(hint.source)
     else:

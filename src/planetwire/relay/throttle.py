@@ -1,7 +1,7 @@
-"""When a layer's merged event goes out: a throttle, not a debounce. Pure; times are monotonic seconds.
+"""When a layer's merged event is sent: a throttle, not a debounce. Pure; times are monotonic seconds.
 
-The first change of a quiet layer goes out at once. Later ones wait until the layer's spacing has passed since its
-last event, and go out together: at most one event per layer and window, and no change waits longer than that.
+The first change of a quiet layer is sent at once. Later ones wait until the layer's spacing has passed since its
+last event, and are sent together: at most one event per layer and window, and no change waits longer than that.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from planetwire.ports import LayerRegistry
 from planetwire.relay.merge import STRENGTH
 from planetwire.relay.route import Key, Routed
 
-LAYER_FULL = 5_000  # held effects on a layer at which its own longer spacing no longer counts
-HELD_MAX = 50_000  # held rows in all at which reading pauses; a window later there is room again
+LAYER_FULL = 5_000  # held effects of a layer from which its own longer spacing is ignored
+HELD_MAX = 50_000  # held rows in total at which reading pauses; a window later there is room again
 
 
 class Throttle:
-    """What is held back, by layer, and when each layer may speak again."""
+    """The held effects by layer, and when each layer may send again."""
 
     def __init__(self, registry: LayerRegistry, window_s: float) -> None:
         self._registry = registry
         self._window_s = window_s
         self._held: dict[str, list[Routed]] = {}
         self._strongest: dict[str, Strategy] = {}
-        self._spoke_at: dict[str, float] = {}
+        self._sent_at: dict[str, float] = {}
         self._waiting: dict[Key, set[str]] = {}
         self._rows: dict[Key, int] = {}
 
@@ -54,15 +54,15 @@ class Throttle:
         return sum(self._rows.values())
 
     def due_at(self, layer: str) -> float:
-        """When the layer's held effects go out; -inf for a layer that never spoke."""
-        spoke_at = self._spoke_at.get(layer, float("-inf"))
+        """When the layer's held effects are due; -inf for a layer that has sent nothing yet."""
+        sent_at = self._sent_at.get(layer, float("-inf"))
         full = self.room == 0 or len(self._held[layer]) >= LAYER_FULL
         if full or self._strongest[layer] is Strategy.CLEAR_THEN_RELOAD:
-            return spoke_at + self._window_s
-        return spoke_at + max(self._window_s, self._registry.adapter(layer).reload_floor_s)
+            return sent_at + self._window_s
+        return sent_at + max(self._window_s, self._registry.adapter(layer).reload_floor_s)
 
     def due(self, now: float) -> Sequence[str]:
-        """Layers whose held effects go out now."""
+        """Layers whose held effects are due now."""
         return [layer for layer in self._held if self.due_at(layer) <= now]
 
     def next_due_at(self) -> float:
@@ -70,23 +70,23 @@ class Throttle:
         return min((self.due_at(layer) for layer in self._held), default=float("inf"))
 
     def held(self, layer: str) -> Sequence[Routed]:
-        """The layer's effects in the order they came."""
+        """The layer's effects in order of arrival."""
         return tuple(self._held.get(layer, ()))
 
     def settled(self, effects: Iterable[Routed]) -> Sequence[Key]:
-        """Rows that wait for nothing else than these effects: they are done when these are published."""
-        going: dict[Key, set[str]] = {}
+        """Rows without effects other than these: they are done when these are published."""
+        published: dict[Key, set[str]] = {}
         for effect in effects:
-            going.setdefault(effect.key, set()).add(effect.layer)
-        return [key for key, layers in going.items() if self._waiting[key] <= layers]
+            published.setdefault(effect.key, set()).add(effect.layer)
+        return [key for key, layers in published.items() if self._waiting[key] <= layers]
 
     def sent(self, effects: Sequence[Routed], now: float) -> None:
         """The effects were published."""
-        going = {(effect.layer, effect.key) for effect in effects}
+        published = {(effect.layer, effect.key) for effect in effects}
         for layer in {effect.layer for effect in effects}:
-            self._spoke_at[layer] = now
-            self._keep(layer, [effect for effect in self._held[layer] if (layer, effect.key) not in going])
-        for layer, key in going:
+            self._sent_at[layer] = now
+            self._keep(layer, [effect for effect in self._held[layer] if (layer, effect.key) not in published])
+        for layer, key in published:
             self._release(key, layer)
 
     def _keep(self, layer: str, effects: list[Routed]) -> None:
@@ -103,11 +103,11 @@ class Throttle:
                 del self._waiting[key], self._rows[key]
 
     def drop(self, keys: Iterable[Key]) -> None:
-        """Let rows go unpublished, for every layer: they were put off and will be read again."""
-        going = set(keys)
-        for layer in {layer for key in going for layer in self._waiting.get(key, ())}:
-            self._keep(layer, [effect for effect in self._held[layer] if effect.key not in going])
-        for key in going:
+        """Drop rows unpublished, for every layer: they were deferred and will be read again."""
+        dropped = set(keys)
+        for layer in {layer for key in dropped for layer in self._waiting.get(key, ())}:
+            self._keep(layer, [effect for effect in self._held[layer] if effect.key not in dropped])
+        for key in dropped:
             self._waiting.pop(key, None)
             self._rows.pop(key, None)
 

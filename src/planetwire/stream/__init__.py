@@ -1,1 +1,1 @@
-"""Takes events with revisions; gives every subscriber replay, then live, without a gap or a double."""
+"""Takes events with revisions; gives every subscriber replay, then live events, without gaps or duplicates."""

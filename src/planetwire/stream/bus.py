@@ -1,7 +1,7 @@
-"""What joins the web processes that follow one log: the port `Bus`, and what its backends share.
+"""Connects the web processes that follow one log: the port `Bus`, and what its backends share.
 
-The log is the truth and the bus is a hint. Whoever hears nothing looks at the log each second, so a bus that is away
-costs time and no event; and since a ring carries nothing, none can be doubled or overtake another.
+The log is authoritative, the bus only a hint. Without a wake-up (a ring) the log is polled each second, so a bus
+that is down costs time but no event; and since a ring has no payload, no event can be duplicated or reordered.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Protocol
 
 RETRY_S = 0.1  # wait after the connection was lost …
 RETRY_MAX_S = 5.0  # … doubling up to this
-SELF_TEST_S = 5.0  # how often the listening connection proves that it is alive …
-ECHO_S = 2.0  # … by an answer within this time; also for what is sent
+SELF_TEST_S = 5.0  # how often the listening connection is tested …
+ECHO_S = 2.0  # … by an answer within this time; also the timeout of a send
 
 
 class Bus(Protocol):
@@ -21,31 +21,31 @@ class Bus(Protocol):
 
     @property
     def connected(self) -> bool:
-        """Whether rings go round at the moment."""
+        """Whether rings are being delivered."""
 
     def ring(self) -> None:
-        """Wake all who follow the log, in this process at once. Never waits, never raises; may be lost."""
+        """Wake all followers of the log, in this process at once. Never waits, never raises; may be lost."""
 
     async def run(self) -> None:
-        """Carry rings, until cancelled. Comes back after every loss, and rings here then: something may be missed."""
+        """Carry rings, until cancelled. Reconnects after every loss, and then rings here: some may have been missed."""
 
 
 class Ringer:
-    """Sends rings, one at a time: those that come meanwhile are one more. So a busy log costs the carrier little."""
+    """Sends rings one at a time. Those requested during a send become one, so a busy log costs the server little."""
 
     def __init__(self, send: Callable[[], Awaitable[object]]) -> None:
         self._send = send
         self._due = asyncio.Event()
 
     def ring(self) -> None:
-        """Send as soon as the one before is through."""
+        """Send as soon as the previous send has ended."""
         self._due.set()
 
     async def run(self) -> None:
-        """Until cancelled, or `send` fails: what is due then stays due."""
+        """Until cancelled, or `send` fails: a ring that is due then stays due."""
         while True:
             await self._due.wait()
-            self._due.clear()  # before sending: what comes meanwhile is due again
+            self._due.clear()  # before sending: a later ring is due again
             try:
                 async with asyncio.timeout(ECHO_S):
                     await self._send()
@@ -53,5 +53,5 @@ class Ringer:
                 self._due.set()
                 raise
             task = asyncio.current_task()
-            if task is not None and task.cancelling():  # redis-py loses a cancel that meets its answer, and who runs
-                raise asyncio.CancelledError  # this waits for its end without telling it again
+            if task is not None and task.cancelling():  # redis-py loses a cancel that meets its answer, and
+                raise asyncio.CancelledError  # the canceller waits for our end without cancelling again

@@ -1,4 +1,4 @@
-"""The bus of one web process alone: port `Bus`."""
+"""The bus of a single web process: port `Bus`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class MemoryBus:
-    """Rings go nowhere else."""
+    """Rings stay in this process."""
 
     connected = True
 

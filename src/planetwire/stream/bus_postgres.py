@@ -17,7 +17,7 @@ Q = queries_beside(__file__)
 
 
 class PostgresBus:
-    """One a process. Behind a pooler nobody hears a ring, and all look each second."""
+    """One per process. Behind a pooler no ring arrives, and all processes poll each second."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class PostgresBus:
         self_test_s: float = SELF_TEST_S,
         echo_s: float = ECHO_S,
     ) -> None:
-        """`listen_dsn` leads to the server itself; the pool may go through a pooler."""
+        """`listen_dsn` connects to the server itself; the pool may go through a pooler."""
         self._pool = pool
         self._channel = channel
         self._on_ring = on_ring

@@ -1,3 +1,3 @@
 -- name: ring
--- Alone, not in the transaction that appends: NOTIFY takes a lock that every committing transaction shares.
+-- Not in the transaction that appends: NOTIFY takes a lock that every committing transaction shares.
 select pg_notify($1, '');

@@ -1,6 +1,6 @@
-"""Rings between web processes through Redis: port `Bus` over one channel of its publish and subscribe.
+"""Rings between web processes through Redis: port `Bus` over one pub/sub channel.
 
-A subscription can hang while its connection looks open, so it is asked for an answer now and then.
+A subscription can hang while its connection looks open, so it is tested with PING now and then.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from planetwire.stream.bus import ECHO_S, RETRY_MAX_S, RETRY_S, SELF_TEST_S, Rin
 
 log = get_logger()
 
-AWAY = (RedisError, OSError, TimeoutError, EOFError)
+UNREACHABLE = (RedisError, OSError, TimeoutError, EOFError)
 
 
 class RedisBus:
-    """One a process. `channel` keeps logs apart that share a server."""
+    """One per process. `channel` separates logs that share a server."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class RedisBus:
         self_test_s: float = SELF_TEST_S,
         echo_s: float = ECHO_S,
     ) -> None:
-        """Raises SetupError for an address that is none. Redis may be away at the start."""
+        """Raises SetupError for an invalid address. Redis may be unreachable at the start."""
         try:
             self._client = Redis.from_url(
                 url,
@@ -64,24 +64,24 @@ class RedisBus:
 
     async def run(self) -> None:
         """See the port."""
-        backoff, told = Backoff(RETRY_S, RETRY_MAX_S), False
+        backoff, logged = Backoff(RETRY_S, RETRY_MAX_S), False
         try:
             while True:
                 try:
                     await self._carry()
-                except* AWAY as errors:
-                    if self.connected or not told:
+                except* UNREACHABLE as errors:
+                    if self.connected or not logged:
                         log.warning("stream.bus.lost", bus="redis", error=repr(errors.exceptions[0]))
-                    told = True
+                    logged = True
                     backoff.reset() if self.connected else backoff.lengthen()
                 self.connected = False
                 await asyncio.sleep(backoff.next_s)
         finally:
-            with suppress(*AWAY):
+            with suppress(*UNREACHABLE):
                 await self._client.aclose()
 
     async def _carry(self) -> None:
-        """Until the connection is lost, which raises."""
+        """Runs until the connection is lost, which raises."""
         connection = self._client.connection_pool.make_connection()  # type: ignore[no-untyped-call]
         try:
             async with asyncio.timeout(self._echo_s):
@@ -92,16 +92,16 @@ class RedisBus:
             log.info("stream.bus.connected", bus="redis")
             self._on_ring()
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._hear(connection))
+                group.create_task(self._receive(connection))
                 group.create_task(self._test(connection))
                 group.create_task(self._ringer.run())
         finally:
             await connection.disconnect(nowait=True)
 
-    async def _hear(self, connection: Any) -> None:
+    async def _receive(self, connection: Any) -> None:
         while True:
-            said = await connection.read_response(timeout=math.inf)
-            if said[0] == b"message":
+            reply = await connection.read_response(timeout=math.inf)
+            if reply[0] == b"message":
                 self._on_ring()
             self._answered.set()
 

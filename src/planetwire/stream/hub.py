@@ -2,7 +2,7 @@
 
 Invariants: a subscriber is live (in its topics' sets) or catching up (one cursor); nothing is awaited between
 "nothing newer" and "joined", so no event is lost or sent twice; an event is encoded once; a slow reader costs its
-transport's buffer and a cursor, and slows nobody. The log decides what can be replayed, the rings only make it cheap.
+transport's buffer and a cursor, and delays no other. The log decides what can be replayed; the rings are its cache.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from planetwire.stream.topic import PAGE_FRAMES, RING_BYTES, RING_FRAMES, Topic,
 
 log = get_logger()
 
-SWEEP_S = 1.0  # how often stalled readers are looked for
+SWEEP_S = 1.0  # how often stalled readers are checked
 
 
 class Hub:
     """The port `LiveStream` over one EventLog.
 
-    `encode` makes the frame of an event; `topic_of` names the topic it is fanned out on. Counters (`delivered`,
-    `lagged`, `cut`, `resyncs`) only rise; `connections`, `live` and `lagging` are of this moment.
+    `encode` makes the frame of an event; `topic_of` names the topic it is fanned out on. `delivered`, `lagged`, `cut`
+    and `resyncs` are counters; `connections`, `live` and `lagging` are gauges.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Hub:
         self._clock = clock
         self._rings = Rings(encode, topic_of, max_frames=ring_frames, max_bytes=ring_bytes)
         self._subscribers: set[Subscriber] = set()
-        self._ahead: set[Subscriber] = set()  # their cursor is committed, but not yet fanned out
+        self._ahead: set[Subscriber] = set()  # their cursor is above the head: committed, but not yet fanned out
         self._full = Stalls(clock.monotonic, stall_s)
         self._reader = LogReader(event_log)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -60,7 +60,7 @@ class Hub:
 
     @property
     def epoch(self) -> str:
-        """The log's life."""
+        """The id of the log."""
         return self._log.epoch
 
     @property
@@ -70,20 +70,20 @@ class Hub:
 
     @property
     def connections(self) -> int:
-        """Subscribers, live or not."""
+        """The number of subscribers, live or not."""
         return len(self._subscribers)
 
     @property
     def lagging(self) -> int:
-        """Subscribers whose transport is full."""
+        """The number of subscribers whose transport is full."""
         return len(self._full)
 
     # --- life
 
     async def start(self) -> int:
-        """Learn where the log stands: the head from which on everything has to be published. Raises BackendError.
+        """Read the log's head; every event above it has to be published here. Raises BackendError.
 
-        Idempotent. Whoever follows the log for this hub begins there, else what lies between would reach nobody.
+        Idempotent. The tail that feeds this hub has to begin at the same head, else events in between are lost.
         """
         if not self._rings.begun:
             self._rings.begin(await self._log.head())
@@ -96,7 +96,7 @@ class Hub:
             self.sweep()
 
     async def aclose(self) -> None:
-        """Forget all subscribers and end their reads. The connections themselves belong to the web."""
+        """Drop all subscribers and cancel their reads. The connections themselves belong to the web."""
         for subscriber in list(self._subscribers):
             subscriber.close()
         tasks = list(self._tasks)
@@ -107,7 +107,7 @@ class Hub:
     # --- fan-out
 
     def publish(self, events: Sequence[LogEvent]) -> None:
-        """Hand out committed events, in revision order. What is not above the head was seen before: ignored."""
+        """Deliver committed events, in revision order. Those at or below the head are repeats and ignored."""
         if events:
             self._rings.begin(events[0].revision - 1)
         for chunk in new_chunks(events, self.head):
@@ -124,7 +124,7 @@ class Hub:
         self._write_all(topic, frame)
 
     def _deliver_many(self, chunk: Sequence[LogEvent]) -> None:
-        """One write per subscriber, whatever the number of its events; all are kept before the first write."""
+        """One write per subscriber, however many its events; all are in their rings before the first write."""
         kept = [self._rings.keep(event) for event in chunk]
         events = Counter(topic for topic, _ in kept)
         mixed: dict[Subscriber, list[bytes]] = {}
@@ -142,22 +142,22 @@ class Hub:
             self.delivered += len(frames)
 
     def _write_all(self, topic: Topic, frame: bytes) -> None:
-        """The subscribers themselves are not touched: with thousands of them each touch is a miss of the cache."""
+        """Calls only the send functions: with thousands of subscribers, touching each object is a cache miss."""
         size = len(frame)
         self.delivered += len(topic.live)
         for send in topic.senders():
             try:
                 taken = send(frame)
-            except OSError:  # full, or gone: the transport finds out
+            except OSError:  # full or closed: the transport will notice
                 taken = 0
             except Exception as error:
-                self._broken(topic.whose(send), error)
+                self._broken(topic.subscriber_of(send), error)
                 continue
             if taken != size:
-                self._write_rest(topic.whose(send), frame[taken:])
+                self._write_rest(topic.subscriber_of(send), frame[taken:])
 
     def _write_rest(self, subscriber: Subscriber | None, rest: bytes) -> None:
-        """The kernel is full: the transport keeps it, and pauses the subscriber from within."""
+        """The kernel's buffer is full: the transport buffers the rest, and pauses the subscriber."""
         if subscriber is not None:
             self._write(subscriber, [rest])
 
@@ -168,7 +168,7 @@ class Hub:
             self._broken(subscriber, error)
 
     def _broken(self, subscriber: Subscriber | None, error: Exception) -> None:
-        """One broken transport must not cost the others their event. None: it has left already."""
+        """One broken transport must not cost the others their event. None: it has already left."""
         log.warning("stream.sink.failed", error=repr(error))
         if subscriber is not None:
             self._drop(subscriber)
@@ -190,8 +190,8 @@ class Hub:
         if epoch is not None and epoch != self.epoch:
             return ResyncReason.EPOCH_CHANGED
         if revision <= self.head and max(self.heads(topics).values()) <= revision:
-            return revision  # an old cursor without a newer event is no gap
-        reason = await self._reader.why_not(topics, revision, limit)
+            return revision  # an old cursor with no newer event has no gap
+        reason = await self._reader.resync_reason(topics, revision, limit)
         return revision if reason is None else reason
 
     async def _learn(self, topics: Sequence[str]) -> None:
@@ -199,7 +199,7 @@ class Hub:
         missing = self._rings.unknown(topics)
         known = await self._reader.heads(missing) if missing else None
         if known is not None:
-            for name in missing:  # committed but not yet fanned out: our head is as good a bound (see the port)
+            for name in missing:  # committed but not yet fanned out: our head bounds it as well (see the port)
                 self._rings.topic(name, known.get(name, 0))
 
     @staticmethod
@@ -258,7 +258,7 @@ class Hub:
         task.add_done_callback(self._tasks.discard)
 
     async def _page(self, subscriber: Subscriber, topics: list[str], head: int) -> None:
-        """`head`: when these were the topics behind; all up to it is committed, and later events may be of others."""
+        """`head`: the head when `topics` were behind; all up to it is committed, later events may have other topics."""
         found = await self._reader.page(topics, subscriber.at)
         subscriber.reading = False
         if subscriber.closed:
@@ -273,7 +273,7 @@ class Hub:
         self._pump(subscriber)
 
     def _lost(self, subscriber: Subscriber, reason: ResyncReason) -> None:
-        """The log can no longer serve the cursor. Half a replay is never followed by a resync: cut instead."""
+        """The log can no longer serve the cursor. After a partial replay the connection is cut instead of resynced."""
         if subscriber.replaying and subscriber.wrote:
             self._drop(subscriber)
             return
@@ -290,7 +290,7 @@ class Hub:
     # --- slow readers
 
     def paused(self, subscriber: Subscriber) -> None:
-        """The sink is full. All up to the head is in it, so the head is the cursor of one who was live."""
+        """The sink is full. A live subscriber's cursor becomes the head: all up to it is in the sink."""
         if subscriber.live:
             subscriber.at = self.head
             self._leave(subscriber)
@@ -298,7 +298,7 @@ class Hub:
         self._full.add(subscriber)
 
     def sweep(self) -> None:
-        """Cut whoever took nothing for `stall_s`."""
+        """Cut readers that took no byte for `stall_s`."""
         for subscriber in self._full.stalled():
             log.info("stream.subscriber.cut", cursor=subscriber.at, head=self.head)
             self._drop(subscriber)

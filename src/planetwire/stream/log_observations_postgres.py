@@ -25,7 +25,7 @@ class PostgresObservationLog:
         self._pool = pool
 
     async def start(self) -> None:
-        """Learn the epoch. The store must have been started before: it makes the tables."""
+        """Read the epoch. The store must have been started before: it creates the tables."""
         async with translated():
             self.epoch = await self._pool.fetchval(Q.epoch)
 
@@ -45,7 +45,7 @@ class PostgresObservationLog:
         """See the port. Only events of these topics count towards `limit`."""
         async with translated():
             state = await self._pool.fetchrow(Q.state_after, _cities(topics), after, limit)
-        assert state is not None  # the head row is there from the first migration on
+        assert state is not None  # the first migration inserts the head row
         if after > state["head"]:
             return ResyncReason.REVISION_AHEAD
         if state["pruned_through"] > after or state["newer"] > limit:
@@ -53,7 +53,7 @@ class PostgresObservationLog:
         return None
 
     async def page(self, topics: Sequence[str], after: int, limit: int) -> Sequence[LogEvent]:
-        """See the port. Raises BackendError when an event that belongs to the page was pruned meanwhile."""
+        """See the port. Raises BackendError if an event of the page has been pruned since."""
         async with translated():
             rows = await self._pool.fetch(Q.page, _cities(topics), after, limit)
         if rows[0]["pruned_through"] > after:
@@ -67,7 +67,7 @@ class PostgresObservationLog:
         ]
 
     async def aclose(self) -> None:
-        """Nothing of its own; the pool belongs to whoever opened it."""
+        """Nothing to release; the pool belongs to its opener."""
 
 
 def _cities(topics: Iterable[str]) -> list[str]:

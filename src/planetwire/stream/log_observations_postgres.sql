@@ -29,7 +29,7 @@ select head.revision as head,
 from observation_log_head head;
 
 -- name: page
--- One statement sees one state: what it says was pruned is what it could not give.
+-- One statement reads one snapshot, so `pruned_through` matches the events returned.
 select mark.pruned_through, event.city, event.revision, event.prev_revision, event.payload_json
 from (
     select coalesce(max(pruned_through), 0) as pruned_through

@@ -1,4 +1,4 @@
-"""The log of layer events, read side, in PostgreSQL: port `EventLog` over `earth_broadcasts`.
+"""The read side of the log of layer events in PostgreSQL: port `EventLog` over `earth_broadcasts`.
 
 Topics are `layer:<id>`, and `earth_updates` for all layers at once. `prev_revision` is the layer's in both cases.
 """
@@ -38,7 +38,7 @@ class PostgresEventLog:
         return revision
 
     async def heads(self, topics: Iterable[str]) -> Mapping[str, int]:
-        """Latest revision of each topic, 0 when it never had one."""
+        """Latest revision of each topic, 0 if it never had one."""
         wanted = list(topics)
         found = dict.fromkeys(wanted, 0)
         layers = [_layer(topic) for topic in wanted if topic != ALL]
@@ -53,11 +53,11 @@ class PostgresEventLog:
     async def check(self, topics: Sequence[str], after: int, limit: int) -> ResyncReason | None:
         """Why events after the cursor cannot all be served: ahead of the head, pruned, or more than `limit`.
 
-        An old cursor is no reason by itself: only an event of these topics that is gone is.
+        An old cursor alone is no reason, only a pruned event of these topics is.
         """
         async with translated():
             state = await self._pool.fetchrow(Q.state_after, _layers(topics), after, limit)
-        assert state is not None  # the head row is there from the first migration on
+        assert state is not None  # the first migration inserts the head row
         if after > state["head"]:
             return ResyncReason.REVISION_AHEAD
         if state["pruned_through"] > after or state["newer"] > limit:
@@ -65,7 +65,7 @@ class PostgresEventLog:
         return None
 
     async def page(self, topics: Sequence[str], after: int, limit: int) -> Sequence[LogEvent]:
-        """Events of these topics above `after`, oldest first. Asked for all layers, they carry the topic of all."""
+        """Events of these topics above `after`, oldest first. With `earth_updates`, all carry that topic."""
         layers = _layers(topics)
         async with translated():
             if layers is None:

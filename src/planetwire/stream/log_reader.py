@@ -1,4 +1,4 @@
-"""The hub's way to the log: few reads at once, each with a timeout, and every failure becomes a reason."""
+"""The hub's access to the log: few reads at once, each with a timeout, and every failure becomes a resync reason."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ log = get_logger()
 
 LAG_EVENTS_MAX = 10_000  # a reader further behind than this, outside the rings, gets a snapshot instead
 LOG_READS_MAX = 8  # reads of the log at once
-LOG_TIMEOUT_S = 10.0  # for one read, waiting for its turn included
+LOG_TIMEOUT_S = 10.0  # of one read, including the wait for a slot
 
 
 class LogReader:
-    """Bounded reads of an EventLog. Whatever the log's fault, a stream opens and goes on live."""
+    """Bounded reads of an EventLog. Whatever fails in the log, streams still open and continue live."""
 
     def __init__(self, event_log: EventLog) -> None:
         self._log = event_log
@@ -33,7 +33,7 @@ class LogReader:
             log.warning("stream.heads.failed", error=repr(error))
             return None
 
-    async def why_not(self, topics: Sequence[str], after: int, limit: int) -> ResyncReason | None:
+    async def resync_reason(self, topics: Sequence[str], after: int, limit: int) -> ResyncReason | None:
         """Why the events after the cursor cannot be served."""
         try:
             async with asyncio.timeout(LOG_TIMEOUT_S), self._turns:
@@ -45,15 +45,15 @@ class LogReader:
     async def page(self, topics: Sequence[str], after: int) -> Sequence[LogEvent] | ResyncReason:
         """At most PAGE_FRAMES events after the cursor, or why not.
 
-        Pruning is looked for after reading: what is not pruned then was read whole.
+        Pruning is checked after the read: if none had happened by then, the page is complete.
         """
         try:
             async with asyncio.timeout(LOG_TIMEOUT_S), self._turns:
                 events = await self._log.page(topics, after, PAGE_FRAMES)
         except Exception as error:
-            if getattr(error, "code", None) == ResyncReason.REPLAY_WINDOW_EXCEEDED:  # the log saw it by itself
+            if getattr(error, "code", None) == ResyncReason.REPLAY_WINDOW_EXCEEDED:  # noticed by the log itself
                 return ResyncReason.REPLAY_WINDOW_EXCEEDED
             log.warning("stream.replay.failed", error=repr(error))
             return ResyncReason.REPLAY_FAILED
-        reason = await self.why_not(topics, after, LAG_EVENTS_MAX)
+        reason = await self.resync_reason(topics, after, LAG_EVENTS_MAX)
         return events if reason is None else reason

@@ -30,11 +30,11 @@ class SqliteEventLog:
 
     @property
     def damage(self) -> str | None:
-        """What a reading met that no file of ours says, until the process ends."""
+        """The corruption that a read met, until the process ends; None: none."""
         return self._reads.damage
 
     async def start(self) -> None:
-        """Learn the epoch. The store must have been started before: it makes the tables."""
+        """Read the epoch. The store must have been started before: it creates the tables."""
         self.epoch = await self._reads.run(_epoch)
 
     async def head(self) -> int:
@@ -50,11 +50,11 @@ class SqliteEventLog:
         return await self._reads.run(_check, _cities(topics), after, limit)
 
     async def page(self, topics: Sequence[str], after: int, limit: int) -> Sequence[LogEvent]:
-        """See the port. Raises BackendError when an event that belongs to the page was pruned meanwhile."""
+        """See the port. Raises BackendError if an event of the page has been pruned since."""
         return await self._reads.run(_page, _cities(topics), after, limit)
 
     async def aclose(self) -> None:
-        """Close the reading connections. Twice is the same as once."""
+        """Close the reading connections. Idempotent."""
         await self._reads.aclose()
 
 

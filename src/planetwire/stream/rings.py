@@ -1,6 +1,6 @@
-"""All topics of one log, and how far it was fanned out.
+"""All topics of one log with their ring buffers, and how far it was fanned out.
 
-Invariant: once begun, the rings together hold every event above `base` that their bounds have not evicted.
+Invariant: once begun, the rings together hold every event above `base` that their limits have not evicted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def own_topic(event: LogEvent) -> str:
 
 
 class Rings:
-    """Topics by name. `head` is the latest revision kept; every revision kept is above the one before."""
+    """Topics by name. `head` is the latest revision kept; revisions rise strictly."""
 
     def __init__(
         self,
@@ -37,16 +37,16 @@ class Rings:
 
     @property
     def begun(self) -> bool:
-        """Whether it is known where the log stood."""
+        """Whether the log's head at the start is known."""
         return self._base is not None
 
     def begin(self, head: int) -> None:
-        """Everything above `head` is going to be kept. Only the first call counts."""
+        """Everything above `head` will be kept. Only the first call has an effect."""
         if self._base is None:
             self._base = self.head = head
 
     def keep(self, event: LogEvent) -> tuple[Topic, bytes]:
-        """Encode the event, once, and put it into its topic's ring."""
+        """Encode the event, once, and add it to its topic's ring."""
         frame = self._encode(event)
         topic = self.topic(self._topic_of(event))
         topic.add(event.revision, frame)
@@ -54,11 +54,11 @@ class Rings:
         return topic, frame
 
     def unknown(self, topics: Sequence[str]) -> list[str]:
-        """Names of which nothing is known yet."""
+        """The names without a topic yet."""
         return [name for name in topics if name not in self._topics]
 
     def topic(self, name: str, head: int | None = None) -> Topic:
-        """The topic; made if there is none, with a head that is never above our own."""
+        """The topic; created if there is none, with a head that is never above our own."""
         topic = self._topics.get(name)
         if topic is None:
             known = self.head if head is None else min(head, self.head)

@@ -1,4 +1,4 @@
-"""Readers whose transport is full, and which of them have stopped taking anything."""
+"""Readers whose transport is full, and which of them have stalled."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ class Stalls:
     def __init__(self, now_s: Callable[[], float], stall_s: float) -> None:
         self._now_s = now_s
         self._stall_s = stall_s
-        self._full: dict[Subscriber, tuple[int, float]] = {}  # bytes pending when last looked at, time of progress
+        self._full: dict[Subscriber, tuple[int, float]] = {}  # bytes pending at the last check, time of progress
 
     def __len__(self) -> int:
         return len(self._full)
 
     def add(self, subscriber: Subscriber) -> None:
-        """Its sink has just become full."""
+        """The subscriber's sink has just become full."""
         self._full[subscriber] = (subscriber.sink.pending_bytes(), self._now_s())
 
     def discard(self, subscriber: Subscriber) -> None:
-        """Its sink has room again, or it is gone."""
+        """The subscriber's sink has room again, or it has left."""
         self._full.pop(subscriber, None)
 
     def stalled(self) -> list[Subscriber]:
-        """Those who took nothing for `stall_s`; call it regularly, progress is noticed here."""
+        """Those that took no byte for `stall_s`; call it regularly, since progress is measured here."""
         now_s = self._now_s()
         found: list[Subscriber] = []
         for subscriber, (before, since_s) in self._full.items():

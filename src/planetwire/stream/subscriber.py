@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class DirectSink(FrameSink, Protocol):
-    """A sink that can also do with a single call into the kernel, while it holds nothing back."""
+    """A sink that can also send with a single system call, while its buffer is empty."""
 
     def send(self, frame: bytes, /) -> int:
-        """How many bytes the kernel took; what is left goes to `write_many`. Only while live. Raises OSError: none."""
+        """Bytes that the kernel took; pass the rest to `write_many`. Only while live. Raises OSError: it took none."""
 
 
 class Subscriber:
-    """Made by `Hub.join`; the port `Subscription`. It starts paused, with the cursor it was given."""
+    """Made by `Hub.join`; the port `Subscription`. It starts paused, at the given cursor."""
 
     __slots__ = (
         "_hub",
@@ -45,23 +45,23 @@ class Subscriber:
         self.topics = topics
         self.sink = sink
         direct: Callable[[bytes], int] | None = getattr(sink, "send", None)  # DirectSink; isinstance takes 13 µs
-        self.send = direct or _taking_all(sink.write)
+        self.send = direct or _buffered_send(sink.write)
         self.at = at  # the cursor while not live; while live the hub's head is the cursor
-        self.resync = resync  # to be told at the start
+        self.resync = resync  # to be sent at the start
         self.live = False
         self.paused = True
         self.closed = False
         self.reading = False  # a page is being fetched from the log
         self.replaying = resync is None  # until it was live once
-        self.wrote = False  # something of the replay went out
+        self.wrote = False  # part of the replay was written
 
     @property
     def cursor(self) -> int:
-        """Every event up to this revision was handed to the sink."""
+        """Every event up to this revision was written to the sink."""
         return self._hub.head if self.live else self.at
 
     def resume(self) -> None:
-        """Go on from the cursor."""
+        """Continue from the cursor."""
         if self.closed:
             return
         self.paused = False
@@ -81,8 +81,8 @@ class Subscriber:
             self._hub.left(self)
 
 
-def _taking_all(write: Callable[[bytes], None]) -> Callable[[bytes], int]:
-    """A sink that keeps itself what the kernel did not take."""
+def _buffered_send(write: Callable[[bytes], None]) -> Callable[[bytes], int]:
+    """For a sink that buffers what the kernel does not take."""
 
     def send(frame: bytes) -> int:
         write(frame)

@@ -1,7 +1,7 @@
-"""Follows a log from its head and hands every event on, in revision order, once.
+"""Follows a log from its head and publishes every event once, in revision order.
 
-A ring only saves waiting: without any, the log is looked at each second. What the log no longer has cannot be handed
-on: then the process has to begin anew, and its clients, on coming back, are told to fetch a snapshot.
+A wake-up only saves waiting: without any, the log is polled each second. If events were pruned before they were
+published, the process has to restart, and its clients, on reconnecting, are told to fetch a snapshot.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RETRY_MAX_S = 5.0  # … doubling up to this
 
 
 class Tail:
-    """One in each web process. `position` is the last revision handed on, None until the head is known."""
+    """One per web process. `position` is the last revision published, None until the head is known."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class Tail:
         *,
         before: Callable[[Sequence[LogEvent]], Awaitable[None]] | None = None,
     ) -> None:
-        """`before` is awaited with each page ahead of `publish`: caches let go of what the events made old."""
+        """`before` is awaited with each page before `publish`, to drop cached snapshots that the events made stale."""
         self.position: int | None = None
         self._log = event_log
         self._topics = topics
@@ -46,9 +46,9 @@ class Tail:
         self._before = before
 
     async def run(self) -> None:
-        """Until cancelled. A log that cannot be read is tried again, and nothing is skipped then.
+        """Until cancelled. A failed read is retried, and skips nothing.
 
-        Raises BackendError `replay_window_exceeded` when events that were not handed on are pruned already.
+        Raises BackendError `replay_window_exceeded` when unpublished events have already been pruned.
         """
         backoff = Backoff(RETRY_S, RETRY_MAX_S, self._clock)
         await run_forever(self.step, lambda _: self._wakeup.wait(POLL_S), self._failed, backoff)
@@ -59,7 +59,7 @@ class Tail:
         log.warning("stream.tail.failed", error=error.message, position=self.position)
 
     async def step(self) -> None:
-        """Hand on what is new; the first call only notes the head. Raises BackendError."""
+        """Publish new events; the first call only reads the head. Raises BackendError."""
         if self.position is None:
             self.position = await self._log.head()
             return

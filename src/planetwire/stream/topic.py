@@ -1,4 +1,4 @@
-"""One topic: who is live on it, and a ring of its newest encoded frames.
+"""One topic: its live subscribers, and a ring buffer of its newest encoded frames.
 
 Invariant: the ring holds every event of the topic above `floor`, oldest first, each encoded once and shared by all.
 """
@@ -14,10 +14,10 @@ from planetwire.model import LogEvent
 if TYPE_CHECKING:
     from planetwire.stream.subscriber import Subscriber
 
-RING_FRAMES = 2048  # frames a topic keeps
-RING_BYTES = 1 << 20  # and their bytes, whichever comes first
-PAGE_FRAMES = 96  # frames a connection that catches up is given at once
-PAGE_BYTES = 64 << 10  # and their bytes; a page may exceed it by its last frame
+RING_FRAMES = 2048  # maximum frames per topic …
+RING_BYTES = 1 << 20  # … and bytes, whichever is reached first
+PAGE_FRAMES = 96  # frames written at once to a connection that catches up …
+PAGE_BYTES = 64 << 10  # … and their bytes; a page may exceed it by its last frame
 
 Numbered = list[tuple[int, bytes]]
 Send = Callable[[bytes], int]
@@ -50,39 +50,39 @@ class Topic:
         self.floor = floor
         self.max_frames = max_frames
         self.max_bytes = max_bytes
-        self.live: dict[Subscriber, Send] = {}  # and how each is sent to
-        self.shared = 0  # how many of them follow other topics too
-        self._senders: tuple[Send, ...] | None = None  # of those who are live; None: not made since one came or left
+        self.live: dict[Subscriber, Send] = {}  # with the send function of each
+        self.shared = 0  # how many of them have other topics too
+        self._senders: tuple[Send, ...] | None = None  # of the live ones; None: outdated
         self._revisions: list[int] = []
         self._frames: list[bytes] = []
-        self._ends: list[int] = []  # bytes ever added up to and with each frame: a page is cut without a loop
-        self._first = 0  # index of the oldest frame kept; what lies before it waits for the next compaction
+        self._ends: list[int] = []  # running total of bytes through each frame: a page is cut by bisection
+        self._first = 0  # index of the oldest frame kept; entries before it await compaction
         self._bytes = 0
 
     def enter(self, subscriber: Subscriber, *, shared: bool) -> None:
-        """It is live from now on. Not twice."""
+        """The subscriber becomes live; it was not."""
         self.live[subscriber] = subscriber.send
         self._senders = None
         self.shared += shared
 
     def leave(self, subscriber: Subscriber, *, shared: bool) -> None:
-        """It is no longer live; it was."""
+        """The subscriber is no longer live; it was."""
         del self.live[subscriber]
         self._senders = None
         self.shared -= shared
 
     def senders(self) -> tuple[Send, ...]:
-        """How those who are live now are sent to. It stays as it is when one of them leaves."""
+        """The send functions of the live subscribers. The tuple does not change when one of them leaves."""
         if self._senders is None:
             self._senders = tuple(self.live.values())
         return self._senders
 
-    def whose(self, send: Send) -> Subscriber | None:
-        """Who is sent to in this way, unless it has left."""
+    def subscriber_of(self, send: Send) -> Subscriber | None:
+        """The subscriber with this send function, unless it has left."""
         return next((each for each, its in self.live.items() if its is send), None)
 
     def add(self, revision: int, frame: bytes) -> None:
-        """Keep the newest frame and let the oldest go once the ring is full. Revisions rise."""
+        """Add the newest frame and evict the oldest once the ring is full. Revisions rise."""
         self._revisions.append(revision)
         self._frames.append(frame)
         self._ends.append((self._ends[-1] if self._ends else 0) + len(frame))
@@ -101,7 +101,7 @@ class Topic:
         self._first += 1
 
     def page(self, cursor: int, head: int) -> tuple[list[bytes], int]:
-        """The next frames, and the cursor after them (`head` when none is left). The cursor is at least `floor`."""
+        """The next frames, and the cursor after them (`head` if none is left). `cursor` is at least `floor`."""
         start = bisect_right(self._revisions, cursor, lo=self._first)
         if start == len(self._frames):
             return [], head
@@ -110,7 +110,7 @@ class Topic:
         return self._frames[start:stop], head if stop >= len(self._frames) else self._revisions[stop - 1]
 
     def after(self, revision: int, limit: int) -> Numbered:
-        """At most `limit` frames above the revision, oldest first. The revision is at least `floor`."""
+        """At most `limit` frames above `revision`, oldest first. `revision` is at least `floor`."""
         start = bisect_right(self._revisions, revision, lo=self._first)
         stop = start + limit
         return list(zip(self._revisions[start:stop], self._frames[start:stop], strict=True))
@@ -126,14 +126,14 @@ def ring_page(topics: list[Topic], cursor: int, head: int) -> tuple[list[bytes],
     for topic in topics:
         part = topic.after(cursor, share)
         pool += part
-        if len(part) == share:  # there may be more of this topic: nothing beyond may be sent before it
+        if len(part) == share:  # the topic may have more frames: none beyond its last one may be sent yet
             bound = min(bound, part[-1][0])
     pool.sort()
     return cut_page(pool, bound)
 
 
 def cut_page(frames: Iterable[tuple[int, bytes]], bound: int) -> tuple[list[bytes], int]:
-    """As many frames up to `bound` as one page holds, and the cursor after them (`bound` when all fitted)."""
+    """As many frames up to `bound` as fit one page, and the cursor after them (`bound` if all fitted)."""
     page: list[bytes] = []
     size = last = 0
     for revision, frame in frames:
@@ -148,7 +148,7 @@ def cut_page(frames: Iterable[tuple[int, bytes]], bound: int) -> tuple[list[byte
 
 
 def new_chunks(events: Sequence[LogEvent], head: int) -> Iterator[list[LogEvent]]:
-    """The events above the head, in pieces of about one page of bytes: what is written to one transport at once."""
+    """The events above the head, in chunks of about one page of bytes, each written to a transport at once."""
     chunk: list[LogEvent] = []
     size = 0
     for event in events:

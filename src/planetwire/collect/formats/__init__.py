@@ -1,1 +1,1 @@
-"""The formats that providers send, read record by record so that a broken one costs itself. Pure."""
+"""The providers' formats, parsed record by record so that only broken records are lost. Pure."""

@@ -1,6 +1,6 @@
-"""The bytes of an answer: refused when they are not what a feed can be; packed files unpacked with a bound.
+"""Checks the bytes of an answer, and unpacks gzip within a limit.
 
-A body is checked before anybody parses it, so that an error page or half a file never reaches the facts.
+A body is checked before it is parsed, so that an error page or half a file never reaches the facts.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _HTML_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body")
 
 
 def sample_of(body: bytes) -> str:
-    """The first 80 characters on one line, for error messages; what cannot be printed is a dot."""
+    """The first 80 characters on one line, for error messages; unprintable ones as dots."""
     text = " ".join(body[: SAMPLE_CHARS * 4].decode("utf-8", "replace").split())[:SAMPLE_CHARS]
     return "".join(letter if letter.isprintable() else "·" for letter in text)
 
@@ -27,7 +27,7 @@ def without_bom(body: bytes) -> bytes:
 
 
 def is_html(body: bytes) -> bool:
-    """Whether the body starts like a web page."""
+    """Whether the body starts like an HTML page."""
     return body[:256].lstrip().lower().startswith(_HTML_STARTS)
 
 
@@ -53,7 +53,7 @@ def gunzip(raw: bytes, limit_bytes: int) -> bytes:
 
 
 def check_looks(body: bytes, *, first_bytes: bytes, status: int, content_type: str | None) -> None:
-    """Raises FeedError `bad_body` for a web page, an empty body, or one that starts with the wrong byte."""
+    """Raises FeedError `bad_body` for an HTML page, an empty body, or a wrong first byte."""
     start = body.lstrip()[:1]
     wrong = is_html(body) or (content_type or "").lower().startswith("text/html")
     if wrong or not start or (first_bytes and start not in first_bytes):

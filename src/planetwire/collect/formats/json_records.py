@@ -1,7 +1,7 @@
-"""Where the records of a JSON array lie in a body: a broken one is passed over, the others live.
+"""Locates the records of a JSON array in a body: broken ones are skipped, the others kept.
 
-Invariant: every byte is looked at a bounded number of times, whatever is broken. A body is read in windows, and what
-the readings that fail may cost altogether is bounded by its length.
+Invariant: every byte is read a bounded number of times, whatever is broken. A body is read in windows, and the total
+cost of failed reads is bounded by its length.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from planetwire.collect.formats.records import MAX_RECORD_BYTES, MAX_RECORDS, Br
 from planetwire.errors import FeedError
 
 WINDOW_BYTES = 4 * MAX_RECORD_BYTES
-FAILED_SHARE = 2  # failing readings may read this many times the body, and …
+FAILED_SHARE = 2  # failed reads may read this many times the body, and …
 FAILED_LEAST_BYTES = 1024 * 1024  # … this much of a small one
-MAX_MEMBERS = 1_000  # beside the array of records
+MAX_MEMBERS = 1_000  # besides the array of records
 _SPACE = re.compile(rb"[ \t\r\n]*")
 _NEXT_RECORD = re.compile(rb"\}\s*,\s*(?=\{)")
 _LAST_RECORD = re.compile(rb"\}\s*(?=\][\s}]*\Z)")
@@ -26,18 +26,18 @@ _scan = json.JSONDecoder().raw_decode
 
 
 class _Reader:
-    """Values at places of a body. Bytes are read as Latin-1 here: only where a value ends is wanted of most."""
+    """Reads values at offsets of a body. Bytes are decoded as Latin-1: of most values only the end is needed."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
-        self.read_bytes = 0  # altogether: the measure of what a body costs
+        self.read_bytes = 0  # in total: the cost of the body
         self.failed_bytes = 0
-        self.next_alike: re.Pattern[bytes] | None = None  # where a record that opens as the first one did begins
+        self.next_alike: re.Pattern[bytes] | None = None  # matches the start of a record like the first one's
         self._text = ""
         self._start = self._end = 0
 
     def skip(self, at: int) -> int:
-        """The first byte from here that is no space."""
+        """The offset of the next byte that is not white space."""
         match = _SPACE.match(self.body, at)
         return match.end() if match else at
 
@@ -45,7 +45,7 @@ class _Reader:
         return self.body[at : at + 1]
 
     def value(self, at: int) -> tuple[Any, int]:
-        """The value that begins here and the byte after it. Raises Broken."""
+        """The value that begins at this offset, and the offset after it. Raises Broken."""
         self._see(at)
         try:
             value, end = _scan(self._text, at - self._start)
@@ -61,28 +61,28 @@ class _Reader:
         return value, self._start + end
 
     def _see(self, at: int) -> None:
-        """Move the window so that it holds what may begin here."""
+        """Move the window to this offset."""
         whole = self._end == len(self.body)
         if not self._start <= at < self._end or (self._end - at <= MAX_RECORD_BYTES and not whole):
             self._start, self._end = at, min(len(self.body), at + WINDOW_BYTES)
             self._text = self.body[self._start : self._end].decode("latin-1")
 
     def _failure(self, why: str, read: int) -> Broken:
-        self._end = 0  # the next window begins where we go on: telling where it failed has read this one from its start
+        self._end = 0  # start a new window: finding the line of the error has read this one from its start
         self.read_bytes += read
         self.failed_bytes += read
         return Broken(f"broken record: {why}")
 
     @property
     def spent(self) -> bool:
-        """Whether too much was read in vain."""
+        """Whether failed reads have used up their limit."""
         return self.failed_bytes > max(FAILED_LEAST_BYTES, FAILED_SHARE * len(self.body))
 
 
 def json_records(body: bytes, key: str | None = None, *, most: int = MAX_RECORDS, named: str | None = None) -> Records:
-    """The records of the top-level array, of the array under `key`, or an object alone. Raises FeedError `bad_body`.
+    """The records of the top-level array, of the array under `key`, or a single object. Raises FeedError `bad_body`.
 
-    With `named` a place has a third part: the value of that member.
+    With `named`, a place has a third part: the value of that member.
     """
     out = Records(body, json_value, most)
     reader = _Reader(body)
@@ -105,13 +105,13 @@ def _opened(reader: _Reader, at: int) -> int:
 
 
 def _ends(reader: _Reader, at: int | None, out: Records) -> None:
-    """Only spaces may follow. None: the end was not found, and that was noted."""
+    """Check that only white space follows. None: the end was not found, which is already recorded."""
     if at is not None and (at := reader.skip(at)) < len(reader.body):
-        out.goes_on(at)
+        out.refuse_trailing(at)
 
 
 def _array(reader: _Reader, at: int, out: Records, named: str | None) -> int | None:
-    """The byte after the closing bracket; None, noted, when there is none."""
+    """The offset after the closing bracket; None, and recorded, if there is none."""
     at = reader.skip(at)
     if opening := _OPENING.match(reader.body, at):
         reader.next_alike = re.compile(rb"\}\s*,\s*(?=\{\s*" + re.escape(opening[1]) + rb":)")
@@ -124,12 +124,12 @@ def _array(reader: _Reader, at: int, out: Records, named: str | None) -> int | N
             at = reader.skip(at + 1)
     if at < len(reader.body):
         return at + 1
-    out.breaks_off()
+    out.refuse_cut_off()
     return None
 
 
 def _record(reader: _Reader, at: int, out: Records, named: str | None) -> int | None:
-    """Note the record, or that it is broken; the byte after it. None when nothing can be read after it."""
+    """Add the record, or a reject; returns the offset after it. None if nothing can be read after it."""
     try:
         value, end = reader.value(at)
     except Broken as broken:
@@ -146,8 +146,8 @@ def _record(reader: _Reader, at: int, out: Records, named: str | None) -> int | 
 
 
 def _resynchronised(reader: _Reader, at: int) -> int:
-    """After a broken record: before one that opens as the first did, before any `,{`, before the end of the array, or
-    the end. What was not found once is not looked for again.
+    """Where to continue after a broken record: at one that opens as the first did, at any `,{`, at the end of the
+    array, or at the end of the body. A pattern that was not found once is not searched again.
     """
     alike = reader.next_alike and reader.next_alike.search(reader.body, at)
     if alike is None:
@@ -157,7 +157,7 @@ def _resynchronised(reader: _Reader, at: int) -> int:
 
 
 def _in_object(reader: _Reader, key: str, out: Records, named: str | None) -> None:
-    """The array under `key` of the top-level object, and what else that holds: numbers and objects of numbers."""
+    """The array under `key` of the top-level object, and its other members: numbers and objects of numbers."""
     at = reader.skip(0)
     if reader.byte(at) != b"{":
         raise FeedError(f"expected a JSON object, got {sample_of(reader.body)!r}", code="bad_body")
@@ -181,9 +181,9 @@ def _rest_of_object(reader: _Reader, at: int, key: str, out: Records) -> None:
     except Broken:
         again = True
     if again or (at < len(reader.body) and reader.byte(at) != b"}"):
-        out.goes_on(at)
+        out.refuse_trailing(at)
     elif at >= len(reader.body):
-        out.breaks_off()
+        out.refuse_cut_off()
     else:
         _ends(reader, at + 1, out)
 
@@ -208,7 +208,7 @@ def _members(reader: _Reader, at: int, key: str, out: Records) -> tuple[int, boo
 
 
 def _anywhere(reader: _Reader, key: str, out: Records) -> tuple[int, bool]:
-    """The array's name wherever it stands, when what is before it cannot be read."""
+    """Search the array's name anywhere, if the members before it cannot be read."""
     found = re.search(rb'"%s"\s*:\s*(?=\[)' % re.escape(key.encode()), reader.body)
     if found is None:
         return 0, False

@@ -1,4 +1,4 @@
-"""Rows of airport weather reports out of the Weather Center's JSON, its CSV cache, or raw text."""
+"""Rows of airport weather reports from the Weather Center's JSON, its CSV cache, or raw text."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ _TIME_NAMES = ("obsTime", "observation_time", "reportTime")
 _TEMP_NAMES = {"temp_c": ("temp", "temp_c"), "dewpoint_c": ("dewp", "dewpoint_c")}
 _KIND_NAMES = ("metarType", "metar_type")
 _RECEIPT_NAMES = ("receiptTime", "receipt_time")
-MAX_REPORTS = 50_000  # in one body; the world has about 10,000 an hour
+MAX_REPORTS = 50_000  # per body; the world has about 10,000 per hour
 _STATION = re.compile(r"[A-Z0-9]{3,8}")
 
 
 def records_of(body: bytes) -> Records:
-    """JSON objects, named CSV rows, or RawReports, told by the body itself. Raises FeedError `bad_body`."""
+    """JSON objects, named CSV rows, or RawReports, detected from the body. Raises FeedError `bad_body`."""
     if body[:200].lstrip()[:1] == b"[":
         return json_records(body, most=MAX_REPORTS)
     if body[:200].lstrip()[:1] == b"{":
@@ -52,7 +52,7 @@ def records_of(body: bytes) -> Records:
 
 
 def _csv_records(body: bytes) -> Records:
-    """Rows below the `raw_text,…` line. The lines above it say how many rows there are."""
+    """Rows below the `raw_text,…` line. The lines above it announce the number of rows."""
     header: list[str] = []
     out = Records(body, lambda raw: _named(header, csv_row(raw)), MAX_REPORTS)
     announced = None
@@ -92,9 +92,9 @@ def _named(header: Sequence[str], row: Sequence[str]) -> Json:
 
 
 def rows_of(records: Records, at: datetime, notes: Counter[str]) -> list[Json]:
-    """One row a station, time and kind; `at` dates raw texts; counts `nil` and `duplicates` in `notes`.
+    """One row per station, time and kind; `at` dates raw texts; counts `nil` and `duplicates` in `notes`.
 
-    What is refused is added to the records' rejects.
+    Refused records are added to the rejects.
     """
     rows: dict[tuple[str, str, str], Json] = {}
     for index, item in records.items():
@@ -116,7 +116,7 @@ def rows_of(records: Records, at: datetime, notes: Counter[str]) -> list[Json]:
 
 
 def _better(before: Json | None, row: Json) -> Json:
-    """A correction wins, then the later receipt, then what has a temperature, then what came later."""
+    """A correction wins, then the later receipt, then a report with a temperature, then the later in the body."""
     if before is None:
         return row
 
@@ -127,7 +127,7 @@ def _better(before: Json | None, row: Json) -> Json:
 
 
 def _decoded(record: Any, at: datetime) -> Json:
-    """A row of the JSON or CSV form: time and station as decoded, temperatures from the raw text it carries."""
+    """A row of the JSON or CSV form: time and station as decoded, temperatures from its raw text."""
     if not isinstance(record, dict):
         raise BadReport("not an object")
     observed = next((time for name in _TIME_NAMES if (time := reported_at(record.get(name)))), None)
@@ -149,7 +149,7 @@ def _decoded(record: Any, at: datetime) -> Json:
 
 
 def _from_raw(raw: str, at: datetime) -> Json | None:
-    """The raw text read by itself; None when it is no report that can be read."""
+    """The row from the raw text alone; None if it is unreadable."""
     report = next(reports_in(raw.encode("utf-8", "replace")), None) if raw else None
     try:
         return read(report, at) if report else None
@@ -174,7 +174,7 @@ def _bare_row(record: Mapping[str, Any], station: str, raw: str) -> Json:
 
 
 def _fill_from_decoded(row: Json, record: Mapping[str, Any]) -> None:
-    """Where the raw text gives no value, the decoded one is taken; null stays null."""
+    """Take the decoded value where the raw text has none; null stays null."""
     for name, keys in _TEMP_NAMES.items():
         value = next((found for key in keys if (found := number_in(record.get(key))) is not None), None)
         if row[name] is not None or value is None or "temp_malformed" in row["flags"]:

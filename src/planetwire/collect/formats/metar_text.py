@@ -1,7 +1,7 @@
-"""METAR and SPECI reports in raw text: bulletins split into reports, a report read into a row.
+"""METAR and SPECI reports in raw text: splits bulletins into reports, and parses a report into a row.
 
-Invariant: a temperature is only what the report says in a group of the documented form; anything else is null
-with a flag, never a guess.
+Invariant: a temperature is taken only from a group of the documented form; anything else is null with a flag,
+never a guess.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from datetime import UTC, datetime, timedelta
 
 from planetwire.model import Json
 
-AHEAD = timedelta(hours=12)  # a report may bear a time this far after the reference time
+AHEAD = timedelta(hours=12)  # a report's time may be this far after the reference time
 MAX_MONTHS_BACK = 3
 MIN_TEMP_C, MAX_TEMP_C = -90.0, 60.0
 T_GROUP_TOLERANCE_TENTHS = 10
 MAX_RAW_CHARS = 600
-MAX_WIND = 250  # in any of the units
+MAX_WIND = 250  # in any unit
 
-# Every byte that no report has becomes a space, line ends become one: what is left is ASCII.
+# Maps bytes that no report has to spaces, and line ends to one kind: the result is ASCII.
 _PLAIN = bytes(10 if byte in (10, 13) else byte if 32 <= byte < 127 else 32 for byte in range(256))
 _LINE = re.compile(r"[^\n]+")
 _CLOSED = re.compile("=")
@@ -46,12 +46,12 @@ _MALFORMED = re.compile(r"M?-?\d{1,3}/(?:M?-?\d{1,3})?")
 _T_GROUP = re.compile(r"T(?:([01])(\d{3})|////)(?:([01])(\d{3})|////)?")
 _WIND = re.compile(r"(\d{3}|VRB|///)P?(\d{2,3})(?:G P?(\d{2,3})|GP?(\d{2,3}))?(KTS?|MPS|KMH)?")
 _CORRECTION = re.compile(r"COR|CC[A-Z]")
-_KNOT_STATIONS = ("K", "P")  # United States: wind is in knots also where the unit was forgotten
+_KNOT_STATIONS = ("K", "P")  # United States: wind is in knots even if the unit is missing
 
 
 @dataclass(frozen=True, slots=True)
 class RawReport:
-    """One report's text, with what its bulletin said about it."""
+    """One report's text, with the kind and correction mark of its bulletin."""
 
     text: str
     kind: str | None = None
@@ -63,11 +63,11 @@ class BadReport(ValueError):
 
 
 class NilReport(ValueError):
-    """The station says that it has no report: nothing to keep, nothing wrong."""
+    """The station states that it has no report: not an error."""
 
 
 def reports_in(body: bytes) -> Iterator[RawReport]:
-    """Every report of a body of bulletins or lines, in order; also texts that are none, for `read` to refuse."""
+    """Every report of a body of bulletins or lines, in order; other texts too, which `read` refuses."""
     text = body.replace(b"\xc2\xa0", b" ").translate(_PLAIN).decode("ascii")
     for kind, corrected, start, end in _bulletins(text):
         for chunk in _chunks(text, start, end):
@@ -75,7 +75,7 @@ def reports_in(body: bytes) -> Iterator[RawReport]:
 
 
 def _one_spaced(text: str) -> str:
-    """White space as single spaces. Not by splitting: a body of one-letter words would become millions of objects."""
+    """Collapses white space. Not by splitting: a body of one-letter words would become millions of objects."""
     text = text.replace("\n", " ").strip()
     while "  " in text:
         text = text.replace("  ", " ")
@@ -83,7 +83,7 @@ def _one_spaced(text: str) -> str:
 
 
 def _chunks(text: str, start: int, end: int) -> Iterator[str]:
-    """Texts between `=`; where no report is closed so, a line that is not indented begins the next one."""
+    """Texts between `=`; without any `=`, each unindented line begins a report."""
     border = _CLOSED if text.find("=", start, end) >= 0 else _NEXT_LINE
     for match in border.finditer(text, start, end):
         yield text[start : match.start()]
@@ -92,7 +92,7 @@ def _chunks(text: str, start: int, end: int) -> Iterator[str]:
 
 
 def _bulletins(text: str) -> Iterator[tuple[str | None, bool, int, int]]:
-    """Where texts between heading lines lie, with the kind and the correction mark that the heading gives them."""
+    """The places of texts between heading lines, with the kind and correction mark of their heading."""
     kind: str | None = None
     corrected = False
     begun = 0
@@ -139,14 +139,14 @@ def observed_at(ddhhmm: str, at: datetime) -> datetime:
         try:
             candidate = datetime(month // 12, month % 12 + 1, day, hour, minute, tzinfo=UTC)
         except ValueError:
-            continue  # this month has no such day, or the hour is none
+            continue  # no such day in this month, or no such hour
         if candidate <= limit:
             return candidate
     raise BadReport(f"no such time: {ddhhmm}Z")
 
 
 def read(report: RawReport, at: datetime) -> Json:
-    """The row of one report. Raises BadReport, and NilReport for a station without one."""
+    """The row of one report. Raises BadReport, or NilReport for a station without one."""
     text = report.text[:MAX_REPORT_CHARS]
     match = next((found for found in _REPORT.finditer(text) if _is_start(found)), None)
     if match is None:
@@ -184,9 +184,9 @@ def _leading_kind(text: str) -> str | None:
 
 
 def temperatures(text: str) -> Json:
-    """`temp_c`, `dewpoint_c`, `precision` (0.1 from the T group, else 1.0) and `flags` of what follows the time.
+    """`temp_c`, `dewpoint_c`, `precision` (0.1 from the T group, else 1.0) and `flags` of the text after the time.
 
-    The T group gives the tenths, unless it differs from the body by more than 1 °C: then the body holds.
+    The T group gives the tenths, unless it differs from the body by more than 1 °C: then the body's value is used.
     """
     flags: list[str] = []
     end = _BODY_END.search(text)
@@ -207,7 +207,7 @@ def temperatures(text: str) -> Json:
 
 
 def _body_pair(tokens: list[str], flags: list[str]) -> tuple[int | None, int | None]:
-    """Temperature and dew point in tenths of °C, of the first group of the right form."""
+    """Temperature and dew point in tenths of °C, from the first group of the right form."""
     pairs = [match for token in tokens if (match := _PAIR.fullmatch(token))]
     known = next((match for match in pairs if any(char.isdigit() for char in match[0])), None)
     if known is not None:
@@ -244,7 +244,7 @@ def _t_group(remarks: list[str]) -> tuple[int | None, int | None]:
 
 
 def _finer(body: int | None, fine: int | None, name: str, flags: list[str]) -> float | None:
-    """Degrees out of the body's whole and the remark's tenth degrees."""
+    """Degrees, from the body's whole degrees and the remark's tenths."""
     best = body
     if fine is not None and MIN_TEMP_C * 10 <= fine <= MAX_TEMP_C * 10:
         if body is None or abs(fine - body) <= T_GROUP_TOLERANCE_TENTHS:

@@ -1,4 +1,4 @@
-"""The time of an observation as senders write it, and what it means on the city's clocks. Pure."""
+"""Parses the observation times of senders, and relates them to the city's local time. Pure."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from planetwire.errors import InputError
 from planetwire.model import Json
 from planetwire.runtime.clock import utc_text
 
-FUTURE_MAX = timedelta(minutes=5)  # clocks of senders differ
+FUTURE_MAX = timedelta(minutes=5)  # senders' clocks are inaccurate
 AGE_MAX = timedelta(hours=48)
 EPOCH_MS_FROM = 100_000_000_000  # as seconds that would be the year 5138
 EPOCH_MAX = 10**14
-FIRST_YEAR, LAST_YEAR = 1980, 2099  # of a provider's record
+FIRST_YEAR, LAST_YEAR = 1980, 2099  # of providers' records
 
 _ISO = re.compile(r"\d{4}-?\d\d-?\d\d[Tt ]\d\d(:?\d\d(:?\d\d([.,]\d{1,9})?)?)?\s?([Zz]|[+-]\d\d(:?\d\d)?)?", re.ASCII)
 _LOOSE_ISO = re.compile(r"[0-9]{4}-[0-9T:. Z+-]{4,40}")
@@ -36,10 +36,10 @@ def _out_of_range(raw: object) -> InputError:
 
 
 def parse_obs_time(raw: object, city: City, now: datetime) -> datetime | None:
-    """Aware UTC in whole milliseconds; None when there is none (absent, null or empty).
+    """Aware UTC in whole milliseconds; None if absent, null or empty.
 
-    ISO 8601 with a zone, ISO 8601 on the city's clocks (the first of two equal readings; one that the clocks skip
-    is moved on by the gap), or seconds or milliseconds since 1970. Raises InputError `invalid_obs_time`,
+    Accepts ISO 8601 with a zone, ISO 8601 in the city's local time (the first if ambiguous; a skipped time is moved
+    on by the gap), and seconds or milliseconds since 1970. Raises InputError `invalid_obs_time`,
     `obs_time_out_of_range`.
     """
     if raw is None or raw == "":
@@ -84,8 +84,8 @@ def _from_iso(text: str, city: City) -> datetime:
 
 
 def reported_at(value: object, *, milliseconds: bool = False) -> datetime | None:
-    """What a provider's record says: seconds since 1970, `milliseconds` too where they are meant, or ISO text; text
-    without a zone is UTC here. None for what no report can bear.
+    """The time of a provider's record: seconds since 1970, or `milliseconds` if set, or ISO text; without a zone it is
+    UTC. None for an impossible time.
     """
     since = number(value)
     try:
@@ -103,9 +103,9 @@ def reported_at(value: object, *, milliseconds: bool = False) -> datetime | None
 
 
 def time_fields(city: City, obs_time: datetime | None, now: datetime, cadence_s: int) -> Json:
-    """The additive time keys of a payload: when observed and received, on which local day, how late.
+    """The additive time keys of a payload: times of observation and receipt, local day, delay.
 
-    Without an observation time the local day is that of the reception.
+    Without an observation time the local day is that of the receipt.
     """
     local = city.local(obs_time or now)
     offset = local.utcoffset()

@@ -1,6 +1,6 @@
-"""Orbit Mean-Elements records (CCSDS 502.0-B) of any spelling: a mapping of keywords becomes one checked record.
+"""Orbit Mean-Elements records (CCSDS 502.0-B) of any encoding: validates a mapping of keywords into one record.
 
-The catalogue number is an integer of up to nine digits; the five-character Alpha-5 form belongs to TLE alone.
+The catalogue number is an integer of up to nine digits; the five-character Alpha-5 form exists in TLE only.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ _EPOCH = re.compile(
     r"T(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)(?:\.(?P<fraction>\d+))?Z?",
     re.ASCII,
 )
-_MIN_MEAN_MOTION = 0.001  # revolutions a day: one in three years, beyond the moon
-_MAX_MEAN_MOTION = 20.0  # an orbit that grazes the ground makes 17
-_MAX_DRAG = 10_000.0  # of BSTAR and the derivatives of the mean motion, which are nearly always below one
+_MIN_MEAN_MOTION = 0.001  # revolutions per day: one in three years, beyond the moon
+_MAX_MEAN_MOTION = 20.0  # an orbit at ground level has 17
+_MAX_DRAG = 10_000.0  # of BSTAR and the derivatives of the mean motion, nearly always below one
 _MAX_INTEGER = 2**31 - 1
 MAX_NAME_CHARS = 200
 _MAX_CATALOGUE_NUMBER = 999_999_999
@@ -63,7 +63,7 @@ _FIRST_YEAR, _LAST_YEAR = 1957, 2099
 
 
 class BadRecord(ValueError):
-    """Why a record is refused; `key` is its catalogue number as text, when that much could be read."""
+    """Why a record is refused; `key`: its catalogue number as text, if readable."""
 
     def __init__(self, reason: str, key: str | None = None, sample: str = "", *, code: str = "bad_value") -> None:
         super().__init__(reason)
@@ -79,9 +79,9 @@ def fact_of(record: Mapping[str, object]) -> Fact:
 
 
 def _usual(record: Mapping[str, Any]) -> Fact | None:
-    """The record if all of it is as CelesTrak writes it; None sends it the long way, which says what is wrong.
+    """The fast path, for records exactly as CelesTrak writes them; None: take the slow path, which reports errors.
 
-    A catalogue has more than 12,000 records, so this is written for speed: a third of the time of the long way.
+    A catalogue has more than 12,000 records: this takes a third of the time of the slow path.
     """
     try:
         values = _get_floats(record)
@@ -132,7 +132,7 @@ def _usual_epoch(text: str) -> datetime | None:
         at = datetime.fromisoformat(text + "+00:00")
     except ValueError:
         return None
-    # Other spellings of the same length exist: only one that comes back unchanged is usual.
+    # Other formats have the same length: only a text that round-trips unchanged is usual.
     return at if at.isoformat(timespec="microseconds")[:-6] == text and _FIRST_YEAR <= at.year <= _LAST_YEAR else None
 
 
@@ -147,7 +147,7 @@ def _usual_values(
     dot: float,
     ddot: float,
 ) -> bool:
-    """In range; False for NaN, which compares false, and for the infinities."""
+    """Whether all are in range; False for NaN, which compares false, and for the infinities."""
     return (
         _MIN_MEAN_MOTION <= mean_motion <= _MAX_MEAN_MOTION
         and 0.0 <= eccentricity < 1.0
@@ -179,7 +179,7 @@ def _any(record: Mapping[str, object]) -> Fact:
 
 
 def catalogue_number(value: object) -> int:
-    """1 … 999,999,999 in ASCII digits. Raises BadRecord for anything else, Alpha-5 included."""
+    """1 … 999,999,999 in ASCII digits. Raises BadRecord for anything else, including Alpha-5."""
     if type(value) is int and 0 < value <= _MAX_CATALOGUE_NUMBER:
         return value
     text = str(value).strip() if isinstance(value, str | int) and not isinstance(value, bool) else ""
@@ -189,7 +189,7 @@ def catalogue_number(value: object) -> int:
 
 
 def epoch(value: object) -> datetime:
-    """Aware UTC of a calendar or day-of-year time code, with or without fraction and Z. Raises BadRecord."""
+    """Aware UTC from a calendar or day-of-year time code, with or without fraction and Z. Raises BadRecord."""
     match = _EPOCH.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         raise BadRecord(f"EPOCH is no CCSDS time: {shown(value)}", code="bad_time")
@@ -215,7 +215,7 @@ def _day(year: int, match: re.Match[str]) -> datetime:
 
 
 def epoch_text(at: datetime) -> str:
-    """As CelesTrak writes it: six decimals, no zone."""
+    """In CelesTrak's format: six decimals, no zone."""
     return at.replace(tzinfo=None).isoformat(timespec="microseconds")
 
 
@@ -244,7 +244,7 @@ def _integer(record: Mapping[str, object], name: str) -> int:
 
 
 def _absent(value: object) -> bool:
-    """None, empty text or NaN; an optional value like that takes its default."""
+    """Whether it is None, empty text or NaN; an absent optional value takes its default."""
     return value is None or value == "" or value != value
 
 

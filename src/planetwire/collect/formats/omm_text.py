@@ -1,6 +1,6 @@
-"""OMM records out of CSV and KVN bodies: keyword mappings, still unchecked.
+"""OMM records from CSV and KVN bodies: keyword mappings, not yet validated.
 
-Neither format has an end mark, so a body counts as whole only if its last line is a whole one of the format.
+Neither format has an end mark, so a body counts as complete only if its last line is complete.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ _FIRST_KEYWORDS = frozenset({"CCSDS_OMM_VERS", "OBJECT_NAME"})
 
 
 def csv_records(body: bytes) -> Records:
-    """Rows of a CSV body. A row of another width is a reject; if it is the last, or its line is open, the body is not
-    whole, nor is one with two headers.
+    """Rows of a CSV body. A row with a wrong number of columns is a reject. The body is incomplete if its last row is
+    such a reject or has no line end, or if it has two headers.
     """
     header: list[str] = []
     out = Records(body, lambda raw: dict(zip(header, csv_row(raw), strict=True)))
@@ -38,7 +38,7 @@ def _header(raw: bytes) -> list[str]:
 
 
 def _csv_line(out: Records, header: Sequence[str], start: int, end: int) -> bool:
-    """Note a line below the header; whether it is a whole row."""
+    """Add a line below the header; returns whether it is a complete row."""
     if not header:
         return True
     try:
@@ -50,14 +50,14 @@ def _csv_line(out: Records, header: Sequence[str], start: int, end: int) -> bool
         out.refuse_place("broken", f"{len(row)} columns instead of {len(header)}", start, end)
         return False
     if row[0].strip().upper() == header[0] and [name.strip().upper() for name in row] == header:
-        out.goes_on(start)
+        out.refuse_trailing(start)
         return False
     out.add((start, end, row[header.index(NAMED)] if NAMED in header else None))
     return True
 
 
 def kvn_records(body: bytes) -> Records:
-    """Messages of a KVN body; a message begins at its version line, or where a keyword comes again."""
+    """Messages of a KVN body; a message begins at its version line, or at a repeated keyword."""
     out = Records(body, _kvn_record)
     message = _Message()
     sound = False
@@ -77,7 +77,7 @@ def kvn_records(body: bytes) -> Records:
 
 
 class _Message:
-    """Where a message lies, and as much of it as tells where it ends."""
+    """The place of a message, and its keywords so far, which show where it ends."""
 
     def __init__(self) -> None:
         self.begun_by: set[str] = set()

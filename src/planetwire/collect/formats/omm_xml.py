@@ -1,4 +1,4 @@
-"""OMM records out of XML bodies: where each `<omm>` lies, and its leaves as keyword mappings, still unchecked."""
+"""OMM records from XML bodies: the place of each `<omm>`, and its leaves as keyword mappings, not yet validated."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from planetwire.collect.formats.records import MAX_RECORD_BYTES, Broken, Records
 from planetwire.errors import FeedError
 
 CHUNK_BYTES = 64 * 1024
-MAX_TAG_BYTES = 4 * CHUNK_BYTES  # the parser begins anew with each chunk of a tag that has no end yet
+MAX_TAG_BYTES = 4 * CHUNK_BYTES  # for an unfinished tag the parser starts over with each chunk
 MAX_DEPTH = 32
 RECORD = "omm"
 
 
 class _Refused(Exception):
-    """Ends a parse from within."""
+    """Aborts a parse from a callback."""
 
 
 class _Places:
-    """Notes where records lie while the parser passes through a body."""
+    """Records the places of records during the parse of a body."""
 
     def __init__(self, body: bytes) -> None:
         self.out = Records(body, leaves_of)
@@ -58,9 +58,9 @@ class _Places:
 
 
 def xml_records(body: bytes) -> Records:
-    """`<omm>` elements of an XML body, in any namespace. A body that breaks off keeps what was whole.
+    """`<omm>` elements of an XML body, in any namespace. Of a truncated body the complete ones are kept.
 
-    Raises FeedError `bad_body` for a document type declaration: entities have no place in a feed.
+    Raises FeedError `bad_body` for a document type declaration: a feed needs no entities.
     """
     places = _Places(body)
     try:
@@ -78,7 +78,7 @@ def _no_document_type(*_: object) -> None:
 
 
 def leaves_of(raw: bytes) -> dict[str, object]:
-    """Local name and text of every element without elements inside. Raises Broken."""
+    """Local name and text of every element without child elements. Raises Broken."""
     leaves: dict[str, object] = {}
     texts: list[str] = []
     is_leaf = False

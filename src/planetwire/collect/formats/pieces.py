@@ -1,6 +1,6 @@
-"""A body's facts piece by piece, so that the database works on one piece while the next one is made.
+"""A body's facts in pieces, so that the database writes one piece while the next one is parsed.
 
-Invariant: the last piece, and only that, has an `end`; every other one is full.
+Invariant: only the last piece has an `end`; every other one is full.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 
 from planetwire.model import Fact, Parsed
 
-SLICE_RECORDS = 100  # read at a stretch on the event loop: about a millisecond's work
+SLICE_RECORDS = 100  # parsed on the event loop without a yield: about a millisecond of work
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some facts of a body. `end` is what is known only after the body's last record; its rows are the piece's.
+    """Some facts of a body. `end`: the result known only after the body's last record; its rows are the piece's.
 
-    `total` is how many facts the whole body gives, as far as can be told by now; exact with the last piece.
-    `whole` says with every piece whether the body came to its end, as `Parsed.complete` does.
+    `total`: the estimated number of facts in the whole body; exact with the last piece.
+    `whole`: whether the body was read to its end, as `Parsed.complete`; the same for every piece.
     """
 
     facts: Sequence[Fact]
@@ -36,11 +36,11 @@ def in_pieces(
     total: Callable[[], int],
     end: Callable[[list[Fact]], Parsed],
 ) -> Iterator[Piece | None]:
-    """Pieces of `rows` facts, the last of 1 … `rows`, or of none when there are no facts at all.
+    """Pieces of `rows` facts, the last of 1 … `rows`, or empty if there are no facts at all.
 
-    A None among the facts is a record that gave none. A None among the pieces, every `SLICE_RECORDS` records, is a
-    moment for whoever shares the thread. `total` is asked with each piece but the last; `end` once, after the last
-    record, with the facts of the last piece.
+    A None among the facts is a record without one. A None among the pieces, every `SLICE_RECORDS` records, lets the
+    caller yield the thread. `total` is called with each piece but the last; `end` once, after the last record, with
+    the facts of the last piece.
     """
     given = 0
     piece: list[Fact] = []
@@ -57,14 +57,14 @@ def in_pieces(
 
 
 def all_at_once(pieces: Iterator[Piece | None]) -> Parsed:
-    """The result, if the first piece is the last."""
+    """The result; the first piece must be the last."""
     return next(piece.end for piece in pieces if piece is not None and piece.end is not None)
 
 
-async def one_ahead(pieces: Iterator[Piece | None]) -> AsyncGenerator[Piece, None]:
-    """The pieces; while the caller waits for what it does with one, the next is made, a slice at a time.
+async def prefetched(pieces: Iterator[Piece | None]) -> AsyncGenerator[Piece, None]:
+    """The pieces; while the caller awaits the processing of one, the next is parsed, a slice at a time.
 
-    The first step, which reads the body, takes a thread. Closing ends all work.
+    The first step, which reads the body, runs in a thread. Closing ends all work.
     """
     making = asyncio.ensure_future(_made(pieces, await _read(pieces)))
     try:
@@ -81,7 +81,7 @@ async def one_ahead(pieces: Iterator[Piece | None]) -> AsyncGenerator[Piece, Non
 
 
 async def _read(pieces: Iterator[Piece | None]) -> Piece | None:
-    """A thread cannot be stopped: if we are, we leave after it."""
+    """A thread cannot be cancelled: if we are, we return after it."""
     reading = asyncio.ensure_future(asyncio.to_thread(next, pieces))
     try:
         return await asyncio.shield(reading)

@@ -1,6 +1,6 @@
-"""The records of a body: where they lie in it, and each one read on its own, so that a broken one costs itself.
+"""The records of a body: their places in it, each parsed on its own, so that only broken ones are lost.
 
-Invariant: a body is kept once, as the bytes that came; of its records only their places are, whatever they hold.
+Invariant: a body is in memory once, as received; of its records only the places are stored.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import orjson
 from planetwire.errors import FeedError
 from planetwire.model import Json, Reject
 
-MAX_RECORDS = 100_000  # in one body, refused ones too; the whole catalogue of satellites has a third of it
-MAX_RECORD_BYTES = 64 * 1024  # a usual one has 500
+MAX_RECORDS = 100_000  # per body, including refused ones; the whole catalogue of satellites has a third of it
+MAX_RECORD_BYTES = 64 * 1024  # a typical one has 500
 MAX_SAMPLE_CHARS = 200
-MAX_DEPTH = 32  # what lies deeper in a record that needs mending is null
+MAX_DEPTH = 32  # deeper values of a record that needs repair become null
 _NUMBER = re.compile(r"[+-]?[0-9]{1,6}(\.[0-9]{0,12})?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Broken(ValueError):
-    """Why what should be a record cannot be read as one."""
+    """Why a record cannot be parsed."""
 
     def __init__(self, reason: str, code: str = "broken") -> None:
         super().__init__(reason)
@@ -36,11 +36,11 @@ class Broken(ValueError):
 
 @dataclass(slots=True)
 class Records:
-    """What a body holds, in its order: places of records, rejects, what is around them, whether its end was seen.
+    """The content of a body, in order: places of records, rejects, other members, and whether its end was found.
 
-    A place is first byte, the one after the last, and perhaps the record's own name. `read` makes a value of the bytes
-    there and raises Broken; where places are something else, `made` makes it of the place.
-    `count` has records and rejects alike; `read_bytes` is what finding the places has read, for tests of its cost.
+    A place is a start offset, an end offset, and perhaps the record's name. `read` parses the bytes there and raises
+    Broken; if places are something else, `made` makes the value from the place.
+    `count`: records and rejects; `read_bytes`: bytes read to find the places, for tests of the cost.
     """
 
     body: bytes = b""
@@ -55,30 +55,30 @@ class Records:
     read_bytes: int = 0
 
     def add(self, place: Any) -> None:
-        """A record. Raises FeedError `bad_body` beyond `most`."""
+        """Add a record. Raises FeedError `bad_body` beyond `most`."""
         self.places.append((self._next(), place))
 
     def refuse(self, code: str, reason: str, sample: object) -> None:
-        """Something that is none. Raises FeedError `bad_body` beyond `most`."""
+        """Add a reject. Raises FeedError `bad_body` beyond `most`."""
         self.rejects.append(reject(reason, sample, self._next(), code))
 
     def refuse_place(self, code: str, reason: str, start: int, end: int) -> None:
-        """As `refuse`, the sample being the bytes there."""
+        """As `refuse`, with the bytes there as the sample."""
         self.refuse(code, reason, self.sample((start, end)))
 
-    def goes_on(self, at: int) -> None:
-        """The body does not end where its format does: whoever sent it, it is not one whole body."""
+    def refuse_trailing(self, at: int) -> None:
+        """The body continues after the end of its format, so it is not one complete body."""
         self.complete = False
         self.refuse_place("goes_on", "the body goes on after its end", at, len(self.body))
 
-    def breaks_off(self) -> None:
+    def refuse_cut_off(self) -> None:
         """The body ends before its format does."""
         self.complete = False
         start = max(0, len(self.body) - MAX_SAMPLE_CHARS)
         self.refuse_place("cut_off", "the body ends before its end mark", start, len(self.body))
 
     def items(self) -> Iterator[tuple[int, Any]]:
-        """(index, value), each read now; one that cannot be read is a reject. Places are let go as they are read."""
+        """(index, value), parsed lazily; an unreadable one becomes a reject. Places are freed as they are read."""
         places, self.places = self.places, []
         places.reverse()
         while places:
@@ -89,7 +89,7 @@ class Records:
                 self.rejects.append(reject(broken.reason, self.sample(place), index, broken.code))
 
     def sample(self, place: Sequence[Any]) -> str:
-        """The beginning of what lies there, as text."""
+        """The beginning of the bytes there, as text."""
         start, end = place[:2]
         return self.body[start : min(end, start + 4 * MAX_SAMPLE_CHARS)].decode("utf-8", "replace")
 
@@ -101,7 +101,7 @@ class Records:
 
 
 def reject(reason: str, sample: object, offset: int, code: str = "broken") -> Reject:
-    """A Reject whose texts are cut to their bounds and can be stored and sent."""
+    """A Reject whose texts are truncated, storable and sendable."""
     text = sample if isinstance(sample, str) else _as_text(sample)
     return Reject(_storable(reason), _storable(text[:MAX_SAMPLE_CHARS]), offset, code)
 
@@ -120,7 +120,7 @@ def _storable(text: str) -> str:
 def json_value(raw: bytes) -> Any:
     """The value of a JSON text. Raises Broken.
 
-    NaN and numbers of any size are read, as floats that `number` refuses. What is no Unicode, as bytes or as an
+    NaN and numbers of any size are accepted, as floats that `number` refuses. Invalid Unicode, as bytes or as an
     escape, becomes U+FFFD.
     """
     try:
@@ -128,20 +128,20 @@ def json_value(raw: bytes) -> Any:
     except orjson.JSONDecodeError:
         pass
     try:
-        return _mended(json.loads(raw.decode("utf-8", "replace")), MAX_DEPTH)
+        return _repaired(json.loads(raw.decode("utf-8", "replace")), MAX_DEPTH)
     except json.JSONDecodeError as error:
         raise Broken(f"broken record: {error.msg}") from None
     except (ValueError, RecursionError) as error:
         raise Broken(f"broken record: {type(error).__name__}") from None
 
 
-def _mended(value: Any, depth: int) -> Any:
+def _repaired(value: Any, depth: int) -> Any:
     if isinstance(value, str):
         return _storable(value)
     if isinstance(value, dict):
-        return {_storable(key): _mended(item, depth - 1) for key, item in value.items()} if depth else None
+        return {_storable(key): _repaired(item, depth - 1) for key, item in value.items()} if depth else None
     if isinstance(value, list):
-        return [_mended(item, depth - 1) for item in value] if depth else None
+        return [_repaired(item, depth - 1) for item in value] if depth else None
     return value
 
 
@@ -157,7 +157,7 @@ def number(value: object) -> float | None:
 
 
 def number_in(value: object) -> float | None:
-    """As `number`, and of a text that is one."""
+    """As `number`, but also accepts numeric text."""
     if isinstance(value, str):
         value = float(value) if _NUMBER.fullmatch(value.strip()) else None
     return number(value)

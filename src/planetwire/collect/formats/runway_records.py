@@ -1,4 +1,4 @@
-"""Rows of runway readings out of JSON records, whatever the case of their names: a bad record is one reject."""
+"""Rows of runway readings from JSON records with case-insensitive names: a bad record is one reject."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from planetwire.collect.formats.records import Records, number_in, reject
 from planetwire.collect.formats.temperature import celsius_or_none
 from planetwire.model import Json
 
-MAX_READINGS = 60_000  # in one body: a day of forty runways, each minute
+MAX_READINGS = 60_000  # per body: a day of forty runways, each minute
 WIND_MAX_MPS = 120.0
 KNOT_MPS = 0.514444
 TEXT_CHARS = 64
-LISTS = ("readings", "data")  # of an object, where its records may lie
+LISTS = ("readings", "data")  # members of an object that may hold the records
 
 _STATION = ("airport", "icao", "station", "station_code")
 _RUNWAY = ("runway", "rwy", "rno")
@@ -36,7 +36,7 @@ _WIND_KT = ("wind_speed_kt", "wind_kt")
 
 _CODE = re.compile(r"[A-Z0-9]{3,8}")
 _DESIGNATORS = re.compile(r"(?:0[1-9]|[12][0-9]|3[0-6])[LCR]?(?:/(?:0[1-9]|[12][0-9]|3[0-6])[LCR]?)?")
-_NOTHING = re.compile(r"[/\-*. ]*|n/?a|null|none|nan", re.IGNORECASE)  # as a sensor that is out is written
+_NOTHING = re.compile(r"[/\-*. ]*|n/?a|null|none|nan", re.IGNORECASE)  # how senders write a sensor that is out of order
 
 
 class BadReading(ValueError):
@@ -44,7 +44,7 @@ class BadReading(ValueError):
 
 
 def records_of(body: bytes) -> Records:
-    """Of the top-level array, of the one under a name of `LISTS`, or an object alone. Raises FeedError `bad_body`."""
+    """From the top-level array, the one under a name of `LISTS`, or a single object. Raises FeedError `bad_body`."""
     if body[:200].lstrip()[:1] == b"{":
         key = next((name for name in LISTS if re.search(rb'"%s"\s*:\s*\[' % name.encode(), body)), None)
         return json_records(body, key, most=MAX_READINGS)
@@ -52,7 +52,7 @@ def records_of(body: bytes) -> Records:
 
 
 def rows_of(records: Records, notes: Counter[str]) -> list[Json]:
-    """One row a place, runway and time; counts `duplicates` in `notes`. What is refused is added to the rejects."""
+    """One row per place, runway and time; counts `duplicates` in `notes`. Refused records are added to the rejects."""
     rows: dict[tuple[str, str, str], Json] = {}
     for index, item in records.items():
         try:
@@ -96,7 +96,7 @@ def _row(record: Any) -> Json:
 
 
 def _place(given: Mapping[str, Any]) -> tuple[str, str | None]:
-    """The airport's code, and the city's key where the record names one that is known."""
+    """The airport's code, and the city's key if the record names a known one."""
     station = _text(given, _STATION).upper()
     city = resolve(_text(given, ("city",)))
     if not _CODE.fullmatch(station):
@@ -107,7 +107,7 @@ def _place(given: Mapping[str, Any]) -> tuple[str, str | None]:
 
 
 def _temperature(given: Mapping[str, Any], keys: Sequence[str], name: str, flags: list[str]) -> float | None:
-    """The first that is one. What is there and is none leaves a flag."""
+    """The first valid temperature. A present but invalid value leaves a flag."""
     there = [given[key] for key in keys if not _is_nothing(given.get(key))]
     found = next((celsius for raw in there if (celsius := celsius_or_none(raw, fahrenheit=False)) is not None), None)
     if there and found is None:
@@ -116,7 +116,7 @@ def _temperature(given: Mapping[str, Any], keys: Sequence[str], name: str, flags
 
 
 def _wind(given: Mapping[str, Any], flags: list[str]) -> Json | None:
-    """Direction in degrees and speed in m/s; None when there is none, and what is no wind leaves a flag."""
+    """Direction in degrees and speed in m/s; None if absent; an invalid wind leaves a flag."""
     direction, speed = _first_number(given, _WIND_DIR), _first_number(given, _WIND_MPS)
     knots = _first_number(given, _WIND_KT)
     if speed is None and knots is not None:

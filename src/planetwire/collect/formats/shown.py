@@ -1,4 +1,4 @@
-"""A sender's value as it may be quoted in a message: short, and safe whatever it is."""
+"""A sender's value, short and safe to quote in a message."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ SHOWN_CHARS = 40
 
 
 def shown(raw: object) -> str:
-    """Texts and numbers quoted and cut; of anything else only its kind."""
+    """Texts and numbers quoted and truncated; of anything else only the type."""
     if isinstance(raw, str):
         return repr(raw[:SHOWN_CHARS])
     if raw is None or isinstance(raw, bool | float):

@@ -1,4 +1,4 @@
-"""Temperatures as senders write them: numbers or numeric text, °C or °F, always stored as °C. Pure."""
+"""Parses senders' temperatures: numbers or numeric text, °C or °F, always stored as °C. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _UNITS = {"c": False, "°c": False, "celsius": False, "f": True, "°f": True, "f
 
 
 def is_fahrenheit(unit: object) -> bool:
-    """What a `unit` says; none is Celsius. Raises InputError `invalid_unit`."""
+    """Whether `unit` is Fahrenheit; an absent one is Celsius. Raises InputError `invalid_unit`."""
     if unit is None or unit == "":
         return False
     name = unit.strip().lower() if isinstance(unit, str) else None
@@ -36,7 +36,7 @@ def read_celsius(raw: object, *, fahrenheit: bool) -> float:
 
 
 def celsius_or_none(raw: object, *, fahrenheit: bool) -> float | None:
-    """As `read_celsius`, None for whatever is not a temperature: for values that others can stand in for."""
+    """As `read_celsius`, but None for an invalid temperature: for values with a fallback."""
     try:
         return read_celsius(raw, fahrenheit=fahrenheit)
     except InputError:

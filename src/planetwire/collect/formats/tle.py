@@ -1,6 +1,6 @@
-"""Two-line element sets, with or without names, out of any text around them.
+"""Two-line element sets, with or without names, extracted from any surrounding text.
 
-Every column is checked before a value is taken from it: a shifted line has values too, and all of them wrong.
+Every column is checked before its value is used: a shifted line also yields values, all of them wrong.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from planetwire.collect.formats.records import Records
 LINE_CHARS = 68  # without the checksum
 PIVOT_YEAR = 57
 MAX_NAME_CHARS = 80
-ALPHA5_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"  # I and O are left out; A is 10, Z is 33
+ALPHA5_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ"  # without I and O; A is 10, Z is 33
 
 _LINE_1 = re.compile(r"1 [ 0-9A-Z]{5}")
 _LINE_2 = re.compile(r"2 [ 0-9A-Z]{5}")
 MIN_LINE_CHARS = 40  # shorter ones are prose
 _ALPHA5 = re.compile(rf"[{ALPHA5_LETTERS}]\d{{4}}")
 _SPACED_ID = re.compile(r" *\d+ *")
-# A tag, or text between line ends and tags: a `<` that opens none belongs to it, up to so many of them.
+# A tag, or text between line ends and tags; up to so many `<` that open no tag belong to the text.
 _TAG = rb"/?[A-Za-z!][^<>\r\n]*>"
 _PIECE = re.compile(rb"<%s|((?:[^\r\n<]++|<(?!%s)){1,64})" % (_TAG, _TAG))
-MAX_LINE_CHARS = 200  # what is behind them nobody reads
+MAX_LINE_CHARS = 200  # the rest of a line is ignored
 _FIELDS_1 = {
     "separators": re.compile(r"1 .{5}[A-Z ] .{8} .{14} .{10} .{8} .{8} . .{4}"),
     "designator": re.compile(r"[0-9A-Z ]{8}"),
@@ -71,14 +71,14 @@ _EXPONENT = re.compile(r"([+-]?) *(\d{1,5}) *([+-])(\d)")
 
 @dataclass(slots=True)
 class _Reader:
-    """The state between two lines: an open line 1, and the line before it, which may be a name."""
+    """The state between lines: an open line 1, and the line before it, which may be a name."""
 
     out: Records
     notes: Counter[str]
     name: str | None = None
     open_name: str | None = None
     open_line: str | None = None
-    ended: bool = False  # the last line closed a set, and it is whole
+    ended: bool = False  # the last line completed a set
 
     def take(self, line: str) -> None:
         self.ended = False
@@ -110,17 +110,17 @@ class _Reader:
             self.open_line = None
 
     def drop_name(self) -> None:
-        """The remembered line was no name after all."""
+        """Discard the remembered line: it was no name."""
         if self.name is not None:
             self.notes["prose"] += 1
             self.name = None
 
 
 def tle_records(body: bytes, notes: Counter[str]) -> Records:
-    """Sets as OMM keyword mappings, BadRecord in their place where refused; `notes` counts what was skipped.
+    """Sets as OMM keyword mappings, or BadRecord for refused ones; `notes` counts peculiarities.
 
     Counts: `prose` lines, sets with `checksum_absent`, `trailing_text`, `eccentricity_blank`. There is no end mark, so
-    a body counts as whole only if a set is the last of it.
+    a body counts as complete only if it ends with a set.
     """
     reader = _Reader(Records(body, made=lambda place: _set_of(place, notes)), notes)
     line, end = "", 0
@@ -175,7 +175,7 @@ def line_key(line: str) -> str | None:
 
 
 def checksum(line: str) -> int:
-    """Digits add themselves, a minus adds one, everything else nothing; the last digit of the sum."""
+    """The last digit of a sum: digits count as themselves, a minus as one, everything else as zero."""
     return sum(int(c) if c in "0123456789" else c == "-" for c in line[:LINE_CHARS]) % 10
 
 

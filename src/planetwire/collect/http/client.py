@@ -1,6 +1,6 @@
-"""`PoliteClient`: one conditional, bounded, verified GET, as a provider of public data may expect it.
+"""`PoliteClient`: one conditional, bounded, verified GET, considerate of providers of public data.
 
-Invariant: a body is handed out only whole and plausible, and validators only together with the body they belong to.
+Invariant: a body is returned only complete and plausible, and validators only together with their body.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from planetwire import __version__
 from planetwire.collect.formats.body import check_looks, sample_of, without_bom
 from planetwire.collect.http.addresses import Resolver, resolve
 from planetwire.collect.http.connect import Connections, Gate, Proxies
-from planetwire.collect.http.credential import PLAIN, Access, Credential, hidden, told
+from planetwire.collect.http.credential import PLAIN, Access, Credential, contains_secret, masked
 from planetwire.collect.http.get import Answer, Getter
 from planetwire.collect.http.marks import check_marks
 from planetwire.collect.http.unpack import ASKED_FOR
@@ -29,13 +29,13 @@ from planetwire.ports import Clock
 from planetwire.remote import host_of, http_date, plain_header, retry_after
 
 USER_AGENT = f"planetwire/{__version__}"
-DEADLINE_S = 300.0  # from the first connection to the last byte, redirects included
+DEADLINE_S = 300.0  # from the first connection to the last byte, including redirects
 MAX_BODY_BYTES = 16 * 1024 * 1024  # as sent and unpacked: twice the largest body of any feed we know
 _LATER = frozenset({408, 425, 429})
 
 
 class Outcome(StrEnum):
-    """What one GET amounted to. `cooldown` is a refusal that means "nothing new, come back later"."""
+    """The result of one GET. `cooldown`: a refusal that means "nothing new, come back later"."""
 
     FRESH = "fresh"
     NOT_MODIFIED = "not_modified"
@@ -55,12 +55,12 @@ FOREIGN = "another host, to which the provider redirects, answers with something
 
 @dataclass(frozen=True, slots=True)
 class FetchRules:
-    """What is particular about one provider.
+    """The peculiarities of one provider.
 
     `refusal_cooldown_s`: a 403 means "not modified, ask again after this"; None: it means refused credentials.
-    `empty_text`: body of a 404 that means "no data in this format". `first_bytes`: what a body may start with,
-    empty = anything but a web page. `empty_ok`: an empty 200 is an answer. `credential`: how it takes a token, None if
-    it takes none.
+    `empty_text`: body of a 404 that means "no data in this format". `first_bytes`: allowed first bytes of a body,
+    empty = anything but an HTML page. `empty_ok`: an empty 200 is valid. `credential`: how a token is sent, None if
+    there is none.
     """
 
     refusal_cooldown_s: float | None = None
@@ -74,10 +74,10 @@ class FetchRules:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The result: `body` only when fresh; `state` is what to remember once the body's facts are committed.
+    """The result: `body` only if fresh; `state`: to be stored once the body's facts are committed.
 
-    `foreign`: the body is that of another host than the one asked, so no message may quote it. `answered` is False when
-    nobody said anything: then the request does not count towards the provider's floor.
+    `foreign`: the body came from another host than the configured one, so no message may quote it. `answered` is False
+    without any response: then the request does not count towards the provider's floor.
     """
 
     outcome: Outcome
@@ -88,8 +88,8 @@ class Fetched:
     foreign: bool = False
     answered: bool = True
 
-    def told_of(self, error: FeedError) -> FeedError:
-        """What may be said of an error in reading the body: of another host's body nothing of what it holds."""
+    def redacted(self, error: FeedError) -> FeedError:
+        """An error in parsing the body that is safe to show: it never quotes another host's body."""
         return FeedError(FOREIGN, code=error.code, retry_after_s=error.retry_after_s) if self.foreign else error
 
     def raise_failure(self) -> None:
@@ -103,7 +103,7 @@ class Fetched:
 class PoliteClient:
     """Own User-Agent, one request per host at a time, time and size limits, no automatic retry.
 
-    A connection serves one fetch and is not kept: what it may lead to was decided for that fetch.
+    A connection serves one fetch and is not reused: its allowed address was decided for that fetch.
     """
 
     def __init__(self, clock: Clock, *, resolver: Resolver = resolve) -> None:
@@ -115,7 +115,7 @@ class PoliteClient:
         self._headers = {"User-Agent": USER_AGENT, "Accept": "*/*", "Accept-Encoding": ASKED_FOR}
 
     async def fetch(self, url: str, state: FetchState, rules: FetchRules, access: Access = PLAIN) -> Fetched:
-        """One GET, conditional on the validators in `state`. Never raises for what the provider did."""
+        """One GET, conditional on the validators in `state`. Never raises for what the provider does."""
         lock = self._hosts.setdefault(host_of(url), asyncio.Lock())
         gate = Gate(self._resolver, private_ok=access.own_address)
         try:
@@ -132,7 +132,7 @@ class PoliteClient:
             getter = Getter(url, access, rules.limit_bytes, gate, connections)
             answer = await getter.get(self._headers | _conditions(state))
             if answer.status == 304 and _newer_date(answer.headers.get("last-modified"), state.last_modified):
-                answer = await getter.get(self._headers)  # same ETag, newer date: it did change
+                answer = await getter.get(self._headers)  # same ETag, newer date: it has changed
             return self._judge(_without_secrets(answer, getter.secrets), state, rules)
         except FeedError as error:
             return self._failed(Outcome(error.code), state, error.message)
@@ -146,11 +146,11 @@ class PoliteClient:
             return self._refused(answer, state, rules)
         if answer.status in _LATER or answer.status >= 500:
             wait_s = retry_after(answer.headers, self._clock.now())
-            return self._failed(Outcome.TRANSIENT, state, f"status {answer.status}{_said(answer)}", wait_s)
+            return self._failed(Outcome.TRANSIENT, state, f"status {answer.status}{_quoted(answer)}", wait_s)
         if answer.status in (404, 410):
             return self._missing(answer, state, rules)
         if answer.status not in (200, 203, 204):
-            return self._failed(Outcome.BAD_BODY, state, f"status {answer.status}{_said(answer)}")
+            return self._failed(Outcome.BAD_BODY, state, f"status {answer.status}{_quoted(answer)}")
         return self._received(answer, state, rules)
 
     def _received(self, answer: Answer, state: FetchState, rules: FetchRules) -> Fetched:
@@ -177,15 +177,15 @@ class PoliteClient:
             until = self._clock.now() + timedelta(seconds=wait_s)
             new = replace(state, cooldown_until=until)
             return Fetched(
-                Outcome.COOLDOWN, None, new, f"not modified, the provider asks to wait{_said(answer)}", wait_s
+                Outcome.COOLDOWN, None, new, f"not modified, the provider asks to wait{_quoted(answer)}", wait_s
             )
-        message = f"status {answer.status}, credentials refused{_said(answer)}"
+        message = f"status {answer.status}, credentials refused{_quoted(answer)}"
         return self._failed(Outcome.AUTH_REFUSED, state, message)
 
     def _missing(self, answer: Answer, state: FetchState, rules: FetchRules) -> Fetched:
         if rules.empty_text and rules.empty_text.encode() in answer.body[:200]:
-            return Fetched(Outcome.EMPTY, None, state, f"no data in this format{_said(answer)}")
-        return self._failed(Outcome.NOT_FOUND, state, f"status {answer.status}{_said(answer)}")
+            return Fetched(Outcome.EMPTY, None, state, f"no data in this format{_quoted(answer)}")
+        return self._failed(Outcome.NOT_FOUND, state, f"status {answer.status}{_quoted(answer)}")
 
     def _failed(self, outcome: Outcome, state: FetchState, message: str, after_s: float | None = None) -> Fetched:
         until = self._clock.now() + timedelta(seconds=after_s) if after_s else state.cooldown_until
@@ -193,7 +193,7 @@ class PoliteClient:
 
     @staticmethod
     def _remembered(answer: Answer, old: FetchState) -> FetchState:
-        """Both validators as this answer gives them; one it leaves out, or spells so oddly, keeps its old value."""
+        """Both validators from this answer; one that is missing or malformed keeps its old value."""
         modified = plain_header(answer.headers.get("last-modified"))
         return replace(
             old,
@@ -202,7 +202,7 @@ class PoliteClient:
         )
 
     async def aclose(self) -> None:
-        """Nothing is kept open between two fetches; may be called twice."""
+        """Nothing to release: no connection outlives a fetch. Idempotent."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -213,19 +213,19 @@ class PoliteClient:
         await self.aclose()
 
 
-def _said(answer: Answer) -> str:
-    """What the provider says, for a message; of another host nothing."""
+def _quoted(answer: Answer) -> str:
+    """The provider's text, for a message; nothing from another host."""
     return "" if answer.foreign else f": {sample_of(answer.body)!r}"
 
 
 def _without_secrets(answer: Answer, secrets: tuple[str, ...]) -> Answer:
-    """The answer as if our token, or a password of the address, had not been said back in it."""
-    headers = {name: value for name, value in answer.headers.items() if not told(value, secrets)}
-    return replace(answer, headers=headers, body=hidden(answer.body, secrets))
+    """The answer without our token, or a password of the address: masked in the body, their headers dropped."""
+    headers = {name: value for name, value in answer.headers.items() if not contains_secret(value, secrets)}
+    return replace(answer, headers=headers, body=masked(answer.body, secrets))
 
 
 def _check_body(answer: Answer, body: bytes, rules: FetchRules) -> None:
-    """Raises FeedError for what cannot be data of this feed, or would be too much of it."""
+    """Raises FeedError for a body that cannot be data of this feed, or is too large."""
     content_type = plain_header(answer.headers.get("content-type"))
     try:
         check_looks(body, first_bytes=rules.first_bytes, status=answer.status, content_type=content_type)

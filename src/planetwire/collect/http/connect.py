@@ -1,7 +1,7 @@
-"""Connections of one fetch: each goes to an address that was looked at, and to no other.
+"""Connections of one fetch, each to an address that was checked.
 
-Invariant: a name is resolved once a connection, and what is connected to is what was resolved and allowed. So a name
-that changes its meaning in between changes nothing.
+Invariant: a name is resolved once per connection, and the connection goes to the resolved and allowed address. So DNS
+rebinding has no effect.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from planetwire.errors import FeedError, SetupError
 from planetwire.remote import host_of
 
 NO_SUCH_HOST = "no such host"
-AFTER_S = 0.2  # for a provider to close, as it was asked to, or to go on
-ATTEMPT_S = 10.0  # for one of a name's addresses
+AFTER_S = 0.2  # for a provider to close the connection, as requested, or to send more
+ATTEMPT_S = 10.0  # per address of a name
 
 
-class Overheard(httpcore.AsyncNetworkStream):
-    """A connection that remembers what came last, so that one can see whether an answer goes on after its end."""
+class RecordingStream(httpcore.AsyncNetworkStream):
+    """A connection that keeps its last read, to detect data after the end of a response."""
 
     def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
         self._inner = inner
@@ -34,8 +34,8 @@ class Overheard(httpcore.AsyncNetworkStream):
         self._last = await self._inner.read(max_bytes, timeout)
         return self._last
 
-    async def goes_on(self, end: bytes) -> bool:
-        """Whether more came, or comes in a moment, than the answer that ends with these bytes."""
+    async def has_more(self, end: bytes) -> bool:
+        """Whether data follows, now or in a moment, the response that ends with these bytes."""
         if not (self._last.endswith(end) or end.endswith(self._last)):
             return True
         try:
@@ -55,7 +55,7 @@ class Overheard(httpcore.AsyncNetworkStream):
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.AsyncNetworkStream:
         """See httpcore."""
-        return Overheard(await self._inner.start_tls(ssl_context, server_hostname, timeout))
+        return RecordingStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
 
     def get_extra_info(self, info: str) -> Any:
         """See httpcore."""
@@ -63,10 +63,10 @@ class Overheard(httpcore.AsyncNetworkStream):
 
 
 class Gate(httpcore.AsyncNetworkBackend):
-    """Connects where a fetch may go: public addresses, and of others only the one that it was configured for.
+    """Connects only to allowed addresses: public ones, and of others only the configured one.
 
-    That one is where the first connection went; a name that leads elsewhere afterwards is refused. `redirected` is set
-    by whoever follows a redirect, `answered` by whoever hears an answer.
+    That is where the first connection went; a name that later resolves elsewhere is refused. The user of the gate sets
+    `redirected` when it follows a redirect, `answered` when it gets a response.
     """
 
     def __init__(self, resolver: Resolver, *, private_ok: bool) -> None:
@@ -84,7 +84,7 @@ class Gate(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """To the first of the name's allowed addresses that answers. Raises FeedError when none is allowed."""
+        """Connect to the first of the name's allowed addresses that answers. Raises FeedError if none is allowed."""
         problem: Exception = httpcore.ConnectError(NO_SUCH_HOST)
         for address in self._allowed(await self._addresses(host, port), port):
             try:
@@ -95,7 +95,7 @@ class Gate(httpcore.AsyncNetworkBackend):
                 problem = error
             else:
                 self._first = self._first or (address, port)
-                return Overheard(stream)
+                return RecordingStream(stream)
         raise problem
 
     async def _addresses(self, host: str, port: int) -> Sequence[Ip]:
@@ -122,30 +122,30 @@ class Gate(httpcore.AsyncNetworkBackend):
         return self._private_ok and not self.redirected
 
     async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
-        """Never."""
+        """Always raises."""
         raise refused_address(redirected=True)
 
     async def sleep(self, seconds: float) -> None:
-        """As the plain backend does."""
+        """As in httpcore's own backend."""
         await self._plain.sleep(seconds)
 
 
 def refused_address(*, redirected: bool) -> FeedError:
-    """The error for an address that is not to be asked."""
+    """The error for a forbidden address."""
     if redirected:
         return FeedError("the provider redirects into a private network; not followed", code="redirect_refused")
     return FeedError("the provider's name leads into a private network", code="redirect_refused")
 
 
 class Connections:
-    """Connection pools of one fetch, by proxy; nothing of them is kept for the next one."""
+    """Connection pools of one fetch, by proxy; none is reused by the next fetch."""
 
     def __init__(self, gate: Gate, tls: ssl.SSLContext, proxies: Proxies) -> None:
         self._gate, self._tls, self._proxies = gate, tls, proxies
         self._pools: dict[str | None, httpcore.AsyncConnectionPool] = {}
 
     def to(self, scheme: str, host: str) -> httpcore.AsyncConnectionPool:
-        """The pool for this host. Raises FeedError for an address that the proxy shall not be asked for."""
+        """The pool for this host. Raises FeedError for an address that must not be requested through the proxy."""
         proxy = self._proxies.of(scheme, host)
         address = ip_of(host)
         if proxy is not None and address is not None and not is_public(address):
@@ -166,9 +166,9 @@ class Connections:
 
 
 class Proxies:
-    """What HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY say. This machine is never asked through a proxy.
+    """The proxies of HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY. Loopback is never reached through a proxy.
 
-    Raises SetupError for a proxy that is none of http.
+    Raises SetupError for a proxy that is not an HTTP proxy.
     """
 
     def __init__(self) -> None:
@@ -179,7 +179,7 @@ class Proxies:
                 raise SetupError(f"{scheme.upper()}_PROXY: only http:// and https:// proxies, not {host_of(address)}")
 
     def of(self, scheme: str, host: str) -> str | None:
-        """The proxy for this host, None for straight to it."""
+        """The proxy for this host; None: connect directly."""
         address = ip_of(host)
         if host == "localhost" or (address is not None and address.is_loopback):
             return None

@@ -1,4 +1,4 @@
-"""The key an operator has for a provider: where it goes in a request, and that it shows nowhere else."""
+"""The operator's key for a provider: where a request carries it, and how it is masked everywhere else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlencode, urlsplit, urlunsplit
 
-SECRET_CHARS_MIN = 8  # what is shorter may be a common word; it is not looked for in what a provider says
+SECRET_CHARS_MIN = 8  # a shorter one may be a common word; answers are not searched for it
 HIDDEN = "*"
 _SECRET_NAME = re.compile(r"key|token|secret|pass|auth|sig|credential", re.IGNORECASE)
 
@@ -28,9 +28,9 @@ BEARER = Credential("Authorization", prefix="Bearer ")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What an operator set of a request: the token, and whether the address is his own.
+    """The operator's settings of a request: the token, and whether the address is the operator's own.
 
-    Only his own address may be a private one; what a feed declares is in the open network.
+    Only that may be a private address; a declared one is public.
     """
 
     token: str | None = None
@@ -42,7 +42,7 @@ PLAIN = Access()
 
 
 def without_user(url: str) -> tuple[str, str | None]:
-    """The address without `user:password@`, and the header that says the same."""
+    """The address without `user:password@`, and the equivalent Authorization header."""
     parts = urlsplit(url)
     if parts.username is None and parts.password is None:
         return url, None
@@ -52,7 +52,7 @@ def without_user(url: str) -> tuple[str, str | None]:
 
 
 def with_parameter(url: str, name: str, value: str) -> str:
-    """The address with this query parameter, once."""
+    """The address with this query parameter, exactly once."""
     parts = urlsplit(url)
     others = "&".join(one for one in parts.query.split("&") if one and unquote(one.partition("=")[0]) != name)
     query = "&".join(part for part in (others, urlencode({name: value}, quote_via=quote)) if part)
@@ -60,32 +60,32 @@ def with_parameter(url: str, name: str, value: str) -> str:
 
 
 def spellings(url: str, token: str | None) -> tuple[str, ...]:
-    """Every form in which a provider may say our secrets back: token, password, keys in the address's query."""
+    """Every form in which an answer may repeat our secrets: token, password, keys in the address's query."""
     parts = urlsplit(url)
     values = [value for name, value in parse_qsl(parts.query) if _SECRET_NAME.search(name)]
     secrets = {*values, token or "", unquote(parts.password or ""), (without_user(url)[1] or "").removeprefix("Basic ")}
-    said: set[str] = set()
+    forms: set[str] = set()
     for secret in secrets:
         if len(secret) >= SECRET_CHARS_MIN:
-            said |= {
+            forms |= {
                 secret,
                 quote(secret, safe=""),
                 quote_plus(secret),
                 html.escape(secret),
                 secret.replace("/", "\\/"),
             }
-    return tuple(sorted(said, key=len, reverse=True))
+    return tuple(sorted(forms, key=len, reverse=True))
 
 
-def hidden(body: bytes, secrets: tuple[str, ...]) -> bytes:
-    """The bytes with every secret blanked, letter by letter, so that a body stays what it is otherwise."""
+def masked(body: bytes, secrets: tuple[str, ...]) -> bytes:
+    """The bytes with every secret masked, at the same length, so that a body otherwise stays intact."""
     for secret in secrets:
-        said = secret.encode()
-        if said in body:
-            body = body.replace(said, HIDDEN.encode() * len(said))
+        encoded = secret.encode()
+        if encoded in body:
+            body = body.replace(encoded, HIDDEN.encode() * len(encoded))
     return body
 
 
-def told(text: str | None, secrets: tuple[str, ...]) -> bool:
-    """Whether a text has one of the secrets in it."""
+def contains_secret(text: str | None, secrets: tuple[str, ...]) -> bool:
+    """Whether a text contains one of the secrets."""
     return text is not None and any(secret in text for secret in secrets)

@@ -1,7 +1,7 @@
-"""One GET over its redirects: hop by hop, each body but the last unread, everything bounded.
+"""One GET with its redirects: hop by hop, reading only the last body, everything bounded.
 
-Invariant: what was meant for the configured origin – token, password – never goes to another one, and what another host
-answers is marked as foreign.
+Invariant: token and password of the configured origin are never sent to another one, and the answer of another host is
+marked as foreign.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from typing import NoReturn
 import httpcore
 import httpx
 
-from planetwire.collect.http.connect import NO_SUCH_HOST, Connections, Gate, Overheard
-from planetwire.collect.http.credential import Access, spellings, told, with_parameter, without_user
+from planetwire.collect.http.connect import NO_SUCH_HOST, Connections, Gate, RecordingStream
+from planetwire.collect.http.credential import Access, contains_secret, spellings, with_parameter, without_user
 from planetwire.collect.http.unpack import Unpacker
 from planetwire.errors import FeedError
 from planetwire.remote import HEADER_CHARS_MAX, host_of, whole_number, why_unreachable
 
-READ_S = 30.0  # between two pieces of an answer, and to connect
+READ_S = 30.0  # between two pieces of a response, and to connect
 MAX_REDIRECTS = 5
 LOCATION_BYTES_MAX = 8 * 1024
-SAID_BYTES_MAX = 4 * 1024  # read of an answer that is no data
-SAID_S = 5.0  # how long that may take
+ERROR_BYTES_MAX = 4 * 1024  # read of an error response
+ERROR_S = 5.0  # to read it
 PIECES_AT_A_STRETCH = 256
-PIECE_BYTES_LEAST = 64  # on the average of a body as large as it may be; a body in crumbs costs time for nothing
+PIECE_BYTES_LEAST = 64  # least average in a body of maximum size; tiny pieces only cost time
 PIECES_LEAST = 1_024
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _DATA = frozenset({200, 203})
@@ -39,9 +39,9 @@ _TIMEOUTS = {"connect": READ_S, "read": READ_S, "write": READ_S, "pool": READ_S}
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the last host said: `body` unpacked, of an answer that is no data only its beginning.
+    """The last host's answer: `body` unpacked; of an error response only its beginning.
 
-    `foreign`: another host than the configured one said it.
+    `foreign`: it came from another host than the configured one.
     """
 
     status: int
@@ -52,7 +52,7 @@ class Answer:
 
 @dataclass(slots=True)
 class Getter:
-    """The GETs of one fetch. Raises FeedError in words of our own, whatever the provider did."""
+    """The GETs of one fetch. Raises FeedError in our own words, whatever the provider does."""
 
     url: str
     access: Access
@@ -78,10 +78,10 @@ class Getter:
         place, keyed, foreign = self._start, True, False
         self.gate.redirected = False
         for _ in range(MAX_REDIRECTS + 1):
-            async with self._asked(place, {**headers, **(self._keys if keyed else {})}) as response:
-                said = _headers(response.headers)
+            async with self._request(place, {**headers, **(self._keys if keyed else {})}) as response:
+                received = _headers(response.headers)
                 if response.status not in _REDIRECTS:
-                    return await self._read(response, said, foreign)
+                    return await self._read(response, received, foreign)
                 location = _location(response.headers)
             place, before = self._next(place, location), place
             self.gate.redirected = True
@@ -91,7 +91,7 @@ class Getter:
         return _refuse(f"more than {MAX_REDIRECTS} redirects", "redirect_refused")
 
     def _keyed(self, place: httpx.URL) -> httpx.URL:
-        """The address with the token, where that is how it is sent."""
+        """The address with the token, if it is sent as a query parameter."""
         token, credential = self.access.token, self.access.credential
         if not token or credential.place != "query":
             return place
@@ -103,15 +103,15 @@ class Getter:
             return _refuse("the provider redirects to no address that can be asked", "redirect_refused")
         if here.scheme == "https" and there.scheme == "http":
             return _refuse("the provider redirects from https to http; not followed", "redirect_refused")
-        if _origin(there) != _origin(self._start) and told(location, self.secrets):
+        if _origin(there) != _origin(self._start) and contains_secret(location, self.secrets):
             return _refuse("the provider redirects to another host with our key; not followed", "redirect_refused")
         return there
 
     @asynccontextmanager
-    async def _asked(self, place: httpx.URL, headers: Mapping[str, str]) -> AsyncIterator[httpcore.Response]:
+    async def _request(self, place: httpx.URL, headers: Mapping[str, str]) -> AsyncIterator[httpcore.Response]:
         pool = self.connections.to(place.scheme, place.host)
         target = httpcore.URL(scheme=place.raw_scheme, host=place.raw_host, port=place.port, target=place.raw_path)
-        with self._in_our_words("asked"):
+        with self._translated("asked"):
             response = await pool.handle_async_request(
                 httpcore.Request(
                     "GET",
@@ -124,7 +124,7 @@ class Getter:
         try:
             yield response
         finally:
-            await response.aclose()  # with its connection, if the body was not read to its end
+            await response.aclose()  # closes the connection, unless the body was read to its end
 
     async def _read(self, response: httpcore.Response, headers: Mapping[str, str], foreign: bool) -> Answer:
         if response.status in _DATA:
@@ -139,7 +139,7 @@ class Getter:
             return _refuse(f"the body is larger than {self.limit_bytes} bytes", "bad_body")
         unpacker, body, raw, piece = Unpacker(headers.get("content-encoding")), bytearray(), 0, b""
         pieces_max = self.limit_bytes // PIECE_BYTES_LEAST + PIECES_LEAST
-        with self._in_our_words("read"):
+        with self._translated("read"):
             async with aclosing(_pieces(response, pieces_max)) as pieces:
                 async for piece in pieces:
                     raw += len(piece)
@@ -151,30 +151,30 @@ class Getter:
         if announced is not None and announced != raw:
             return _refuse(f"{raw} bytes came, {announced} were announced", "truncated")
         connection = response.extensions.get("network_stream")
-        if announced and isinstance(connection, Overheard) and await connection.goes_on(piece):
+        if announced and isinstance(connection, RecordingStream) and await connection.has_more(piece):
             return _refuse(f"more came than the {announced} bytes that were announced", "truncated")
         return bytes(body)
 
     async def _beginning(self, response: httpcore.Response, headers: Mapping[str, str]) -> bytes:
-        """Of an answer that is no data, what comes soon; how it ends says nothing any more."""
+        """The first bytes of an error response; how its body ends does not matter."""
         body = bytearray()
         try:
             unpacker, raw = Unpacker(headers.get("content-encoding")), 0
-            async with asyncio.timeout(SAID_S), aclosing(_pieces(response, PIECES_LEAST)) as pieces:
+            async with asyncio.timeout(ERROR_S), aclosing(_pieces(response, PIECES_LEAST)) as pieces:
                 async for piece in pieces:
                     raw += len(piece)
                     for part in unpacker.feed(piece):
-                        body += part[:SAID_BYTES_MAX]
-                        if max(raw, len(body)) >= SAID_BYTES_MAX:
-                            return bytes(body[:SAID_BYTES_MAX])
+                        body += part[:ERROR_BYTES_MAX]
+                        if max(raw, len(body)) >= ERROR_BYTES_MAX:
+                            return bytes(body[:ERROR_BYTES_MAX])
             body += unpacker.end()
         except (FeedError, TimeoutError, httpcore.NetworkError, httpcore.ProtocolError, httpcore.TimeoutException):
             pass
-        return bytes(body[:SAID_BYTES_MAX])
+        return bytes(body[:ERROR_BYTES_MAX])
 
     @contextmanager
-    def _in_our_words(self, doing: str) -> Iterator[None]:
-        """Turns the library's errors, which may quote what was received, into ours."""
+    def _translated(self, doing: str) -> Iterator[None]:
+        """Translates the library's errors, which may quote received bytes, into ours."""
         host = host_of(self.url)
         try:
             yield
@@ -183,7 +183,7 @@ class Getter:
         except httpcore.RemoteProtocolError as error:
             if doing == "read":
                 raise FeedError("the answer broke off", code="truncated") from error
-            if not isinstance(error.args[0], str):  # the parser's error: something came, and it was no HTTP
+            if not isinstance(error.args[0], str):  # the parser's error: something other than HTTP was received
                 raise FeedError(f"{host} answers with broken or oversized headers", code="bad_body") from error
             raise FeedError(f"{host} closed the connection without an answer", code="transient") from error
         except httpcore.NetworkError as error:
@@ -196,7 +196,7 @@ class Getter:
 
 
 async def _pieces(response: httpcore.Response, pieces_max: int) -> AsyncGenerator[bytes, None]:
-    """The body as it comes; now and then others have a turn, since pieces may be tiny and all there."""
+    """The body as received; yields to the loop now and then, since many tiny pieces may already be buffered."""
     count = 0
     async with aclosing(response.aiter_stream()) as pieces:  # type: ignore[type-var]
         async for piece in pieces:
@@ -217,12 +217,12 @@ def _why(error: httpcore.NetworkError) -> str:
 
 
 def _headers(raw: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """By lower-case name; a name that comes twice has both values, a value that is too long is as good as none."""
-    said: dict[str, str] = {}
+    """By lower-case name; a repeated name has both values, and a too long value counts as absent."""
+    joined: dict[str, str] = {}
     for name, value in raw:
         key, text = name.decode("latin-1").lower(), value[: HEADER_CHARS_MAX + 1].decode("latin-1")
-        said[key] = f"{said[key]}, {text}"[: HEADER_CHARS_MAX + 1] if key in said else text
-    return said
+        joined[key] = f"{joined[key]}, {text}"[: HEADER_CHARS_MAX + 1] if key in joined else text
+    return joined
 
 
 def _location(raw: Iterable[tuple[bytes, bytes]]) -> str:
@@ -231,7 +231,7 @@ def _location(raw: Iterable[tuple[bytes, bytes]]) -> str:
 
 
 def _parsed(address: str, base: httpx.URL | None = None) -> httpx.URL | None:
-    """The address without user and fragment, None when it cannot be asked."""
+    """The address without user and fragment; None if it is invalid."""
     if not address:
         return None
     try:
@@ -253,5 +253,5 @@ def _origin(url: httpx.URL) -> tuple[str, str, int]:
 
 
 def _host(url: httpx.URL) -> tuple[str, int | None]:
-    """The same for http and https at their usual ports."""
+    """Host and port; equal for http and https at their default ports."""
     return url.host, None if url.port in (None, _PORTS[url.scheme]) else url.port

@@ -1,6 +1,6 @@
-"""A body unpacked piece by piece, so that what is small as sent and huge unpacked never lies in memory as a whole.
+"""Decompresses a body piece by piece, so that a decompression bomb is never in memory as a whole.
 
-Invariant: no step gives more than `PIECE_BYTES`, whatever it is fed.
+Invariant: no step yields more than `PIECE_BYTES`, whatever its input.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from planetwire.collect.formats.body import GZIP_MAGIC
 from planetwire.errors import FeedError
 
 PIECE_BYTES = 256 * 1024
-ASKED_FOR = "gzip"  # the Accept-Encoding of our requests; deflate is understood besides
+ASKED_FOR = "gzip"  # the Accept-Encoding of our requests; deflate is understood too
 _GZIP, _ZLIB, _RAW = 31, 15, -15
 
 
 class Unpacker:
-    """One body: `feed` it in order, then `end` it. Gzip is known by the header or by its first bytes.
+    """One body: `feed` it in order, then `end` it. Gzip is detected by the header or by its first bytes.
 
-    Raises FeedError: `truncated` for a stream that is broken or ends early, `bad_body` for one that is not what it says
-    or goes on after its end.
+    Raises FeedError: `truncated` for a stream that is broken or ends early, `bad_body` for one that is not in the
+    declared coding or continues after its end.
     """
 
     def __init__(self, coding: str | None) -> None:
@@ -28,34 +28,34 @@ class Unpacker:
         if self._coding not in ("identity", "gzip", "x-gzip", "deflate"):
             raise FeedError("the answer has a content encoding that was not asked for", code="bad_body")
         self._start = b""
-        self._told = False  # whether the first bytes said what the body is
-        self._wbits: int | None = None  # None: not packed
+        self._detected = False  # whether the coding was detected from the first bytes
+        self._wbits: int | None = None  # None: not compressed
         self._member: zlib._Decompress | None = None
         self._members = 0
 
     def feed(self, piece: bytes) -> Iterator[bytes]:
-        """What this much of the body unpacks to."""
-        if not self._told:
+        """Decompress the next piece of the body."""
+        if not self._detected:
             self._start += piece
             if len(self._start) < len(GZIP_MAGIC):
                 return
             piece, self._start = self._start, b""
-            self._tell(piece)
+            self._detect(piece)
         if self._wbits is None:
             yield piece
         else:
             yield from self._unpack(piece)
 
     def end(self) -> bytes:
-        """The rest, once all was fed."""
-        if not self._told and self._start and self._coding != "identity":
+        """The rest, once everything was fed."""
+        if not self._detected and self._start and self._coding != "identity":
             raise FeedError("the packed stream ends early", code="truncated")
-        if self._member is not None or (self._told and self._wbits is not None and self._start):
+        if self._member is not None or (self._detected and self._wbits is not None and self._start):
             raise FeedError("the packed stream ends early", code="truncated")
         return self._start
 
-    def _tell(self, start: bytes) -> None:
-        self._told = True
+    def _detect(self, start: bytes) -> None:
+        self._detected = True
         if start.startswith(GZIP_MAGIC):
             self._wbits = _GZIP
         elif self._coding == "deflate":
@@ -71,7 +71,7 @@ class Unpacker:
                 rest = yield from self._through(self._member, rest)
 
     def _through(self, member: zlib._Decompress, packed: bytes) -> Generator[bytes, None, bytes]:
-        """What one member makes of this; the bytes after its end."""
+        """Decompress with one member; returns the bytes after its end."""
         while True:
             try:
                 part = member.decompress(packed, PIECE_BYTES)

@@ -1,1 +1,1 @@
-"""Observations that others push, or that we push to ourselves: normalised, then handed to the store."""
+"""Observations pushed by others or by our own feeds: normalised, then appended to the store."""

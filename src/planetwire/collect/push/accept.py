@@ -1,7 +1,7 @@
-"""Takes pushed observations in: normalise, store with a revision, and only then let the stream know.
+"""Accepts pushed observations: normalise, store with a revision, and only then notify the stream.
 
-The store calls the stream itself, in revision order, before an append returns; nothing is broadcast that is not
-on disk.
+The store calls the stream itself, in revision order, before an append returns; nothing is broadcast before it is on
+disk.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from planetwire.ports import Clock, ObservationStore
 
 log = get_logger()
 
-INLINE_MAX = 16  # more patches at once are read in a thread, so that the loop is not held
+INLINE_MAX = 16  # larger batches are parsed in a thread, so that the loop is not blocked
 
 
 class Ingest:
-    """The way into the observation store, for the HTTP route and for feeds of this process."""
+    """The entry to the observation store, for the HTTP route and for feeds of this process."""
 
     def __init__(
         self, store: ObservationStore, clock: Clock, sources: Sources, *, admit: Callable[[], None] = lambda: None
     ) -> None:
-        """`admit` raises BackendError while nothing may be taken."""
+        """`admit` raises BackendError while nothing may be accepted."""
         self._store = store
         self._clock = clock
         self._sources = sources
         self._admit = admit
 
     async def accept(self, raws: Sequence[object]) -> Sequence[Json]:
-        """One result a patch, in order: `{revision, duplicate}`, or `{code, error}` when it was refused.
+        """One result per patch, in order: `{revision, duplicate}`, or `{code, error}` if it was refused.
 
-        The good ones are stored together, all or none. Raises BackendError; then nothing was stored or sent.
+        The valid ones are stored together, all or none. Raises BackendError; then nothing was stored or sent.
         """
         self._admit()
         now = self._clock.now()
@@ -75,7 +75,7 @@ def _read(sources: Sources, raw: object, now: datetime) -> ObservationPatch | In
 
 
 def _note_dropped(raw: object, patch: ObservationPatch) -> None:
-    """Hourly forecasts ride along with some senders' readings; they are no observations and are not kept."""
+    """Some senders add hourly forecasts to their readings; these are no observations and are not stored."""
     inner = isinstance(raw, dict) and (raw.get("changes") or raw.get("payload"))
     if isinstance(inner, dict) and "hourly" in inner:
         log.debug("collect.patch.hourly_dropped", city=patch.city, source=patch.source)
@@ -84,7 +84,7 @@ def _note_dropped(raw: object, patch: ObservationPatch) -> None:
 def _check_size(raw: object) -> None:
     try:
         size = len(orjson.dumps(raw))
-    except TypeError as error:  # nested too deeply, or no JSON at all
+    except TypeError as error:  # nested too deeply, or not JSON
         raise InputError(f"not a patch: {error}", code="bad_patch") from error
     if size > PATCH_MAX_BYTES:
         raise TooLarge(f"a patch has at most {PATCH_MAX_BYTES} bytes, this one {size}")

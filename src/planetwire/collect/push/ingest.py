@@ -1,9 +1,9 @@
 """Normalises a pushed patch of any accepted shape to one ObservationPatch. Pure and total.
 
-Arbitrary JSON gives a patch or an InputError with a code, never anything else, and never a value the sender did
-not send. Accepted shapes: `{city, changes}` with or without `type: city_patch`, runway points in `runway_points`
-or in `amos.runway_obs.point_temperatures`, display temperatures beside `temp_c`, and
-`city_observation_patch.v1` with `payload`. Revision and `ts` of the sender are ignored.
+Arbitrary JSON gives a patch or an InputError with a code, nothing else, and no value that the sender did not send.
+Accepted shapes: `{city, changes}` with or without `type: city_patch`, runway points in `runway_points` or in
+`amos.runway_obs.point_temperatures`, display temperatures besides `temp_c`, and `city_observation_patch.v1` with
+`payload`. The sender's revision and `ts` are ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ V1 = "city_observation_patch.v1"
 LEGACY = "city_patch"
 STATION_CODE_CHARS = 16
 STATION_LABEL_CHARS = 80
-DISPLAY_TOLERANCE = 1.0  # °F by which a rounded display value may differ from its Celsius twin
+DISPLAY_TOLERANCE = 1.0  # °F by which a rounded display value may differ from its Celsius counterpart
 
 SERIES = frozenset(series.value for series in Series)
 _SOURCE = re.compile(r"[a-z0-9_]{1,32}")
@@ -48,7 +48,7 @@ def normalise(sources: Sources, raw: object, now: datetime) -> ObservationPatch:
 
 
 def _parts(raw: object) -> tuple[Json, Json]:
-    """The envelope, and the object that holds the reading."""
+    """The envelope, and the object with the reading."""
     if not isinstance(raw, dict):
         raise InputError("a patch is a JSON object", code="bad_patch")
     kind = raw.get("type")
@@ -101,20 +101,20 @@ def _payload(sources: Sources, inner: Json, city: City, source: str) -> Json:
 
 
 def _temperature(inner: Json, amos: Json) -> tuple[float | None, bool]:
-    """°C, and whether the other values of the patch are °F. `temp_c` wins over `temp`, which may be for display."""
+    """°C, and whether the patch's other values are °F. `temp_c` wins over `temp`, which may be for display."""
     fahrenheit = is_fahrenheit(inner.get("unit"))
     exact, display = inner.get("temp_c"), inner.get("temp")
     if exact is not None:
         temp = read_celsius(exact, fahrenheit=False)
-        return temp, fahrenheit or (inner.get("unit") is None and _is_twin(display, temp))
+        return temp, fahrenheit or (inner.get("unit") is None and _is_same_in_fahrenheit(display, temp))
     if display is not None:
         return read_celsius(display, fahrenheit=fahrenheit), fahrenheit
     inside = _first(amos.get("temp_c"), amos.get("temp"))
     return (None if inside is None else celsius_or_none(inside, fahrenheit=False)), fahrenheit
 
 
-def _is_twin(display: object, temp_c: float) -> bool:
-    """Whether a value without a unit is `temp_c` in °F: senders of both often do not say."""
+def _is_same_in_fahrenheit(display: object, temp_c: float) -> bool:
+    """Whether a value without a unit is `temp_c` in °F: senders of both often omit the unit."""
     as_fahrenheit = celsius_or_none(display, fahrenheit=True)
     as_celsius = celsius_or_none(display, fahrenheit=False)
     if as_fahrenheit is None or as_celsius == temp_c:
@@ -123,14 +123,14 @@ def _is_twin(display: object, temp_c: float) -> bool:
 
 
 def _max_so_far(inner: Json, temp: float | None, *, fahrenheit: bool) -> float | None:
-    """The day's high as the sender knows it, at least `temp`; None without a temperature, or when it is none."""
+    """The sender's high of the day, at least `temp`; None without a temperature, or if it is invalid."""
     raw = _first(inner.get("max_so_far"), inner.get("current_max_so_far"))
     high = celsius_or_none(raw, fahrenheit=fahrenheit)
     return None if high is None or temp is None else max(high, temp)
 
 
 def _drop_foreign_max(payload: Json, inner: Json) -> None:
-    """A high of another local day than the reading's says nothing about this one."""
+    """Remove a high of another local day than the reading's."""
     day = _first(inner.get("city_local_date"), inner.get("local_date"))
     if isinstance(day, str) and _date(day) not in (None, payload["city_local_date"]):
         payload["max_so_far"] = None
@@ -144,7 +144,7 @@ def _date(text: str) -> str | None:
 
 
 def _text(raw: object, chars: int, *, upper: bool = False) -> str | None:
-    """Trimmed, control characters dropped, cut; None when nothing is left."""
+    """Stripped, without control characters, truncated; None if nothing is left."""
     if not isinstance(raw, str):
         return None
     text = raw[: chars * 4]
@@ -164,7 +164,7 @@ def _series(sources: Sources, raw: object, city: City, source: str) -> str:
 
 
 def _points(payload: Json) -> tuple[tuple[str, float], ...]:
-    """What goes into the curves: the reading itself, and one curve a runway."""
+    """The points of the curves: the reading itself, and one curve per runway."""
     own = [] if payload["temp"] is None else [(payload["series_key"], payload["temp"])]
     plates = [(PLATE_PREFIX + point["runway"], point["temp"]) for point in payload["runway_points"]]
     return (*own, *plates)

@@ -1,4 +1,4 @@
-"""Runway sensors of a patch: names, temperatures, and which runway stands for the city. Pure."""
+"""Runway sensors of a patch: names, temperatures, and which runway represents the city. Pure."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from planetwire.collect.formats.temperature import celsius_or_none
 from planetwire.errors import InputError
 from planetwire.model import Json
 
-POINTS_MAX = 16  # with which a stored payload stays under 3 KiB
+POINTS_MAX = 16  # keeps a stored payload under 3 KiB
 
 _NAME = re.compile(r"[0-9A-Z/\-]{1,16}")
 _PLACES = ("tdz_temp", "mid_temp", "end_temp")
-_IN_ORDER = ("temp", "target_runway_max", *_PLACES)  # the first that is a temperature is the point's
+_IN_ORDER = ("temp", "target_runway_max", *_PLACES)  # the first valid temperature is the point's
 
 
 def runway_points(inner: Json, amos: Json, city: City, *, fahrenheit: bool) -> list[Json]:
-    """Points with a name and a temperature, once a runway; points beside the reading win over those in `amos`.
+    """Points with a name and a temperature, one per runway; points beside the reading win over those in `amos`.
 
-    `amos.runway_obs.temperatures` is not read: its pairs mean different things at different senders.
+    `amos.runway_obs.temperatures` is not read: senders disagree on the meaning of its pairs.
     Raises InputError `too_many_runways` over 16.
     """
     points: dict[str, Json] = {}
@@ -49,12 +49,12 @@ def _point(raw: object, city: City, *, fahrenheit: bool) -> Json | None:
     temp = next((readings[key] for key in _IN_ORDER if readings[key] is not None), None)
     if name is None or temp is None:
         return None
-    said = raw.get("is_settlement")
+    declared = raw.get("is_settlement")
     return {
         "runway": name,
         "temp": temp,
         **{key: readings[key] for key in _PLACES},
-        "is_settlement": said if isinstance(said, bool) else city.is_settlement_runway(name),
+        "is_settlement": declared if isinstance(declared, bool) else city.is_settlement_runway(name),
     }
 
 

@@ -1,4 +1,4 @@
-"""Where observation patches go: to our own ingest over HTTP, or straight into it in the same process."""
+"""Delivers observation patches to our own ingest over HTTP."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from planetwire.log import get_logger
 from planetwire.model import Json
 from planetwire.model.wire import PUSH_PATH
 from planetwire.ports import Clock
-from planetwire.remote import beginning_of, in_our_words, no_cookies
+from planetwire.remote import describe_error, no_cookies, read_bounded
 
 log = get_logger()
 
@@ -42,7 +42,7 @@ class HttpPatchSink:
         trust: SSLContext | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
-        """`trust`: of an https:// address; None: as the system does."""
+        """`trust`: the trusted certificates of an https:// address; None: the system's."""
         self._clock = clock
         self._client = httpx.AsyncClient(
             base_url=url,
@@ -54,7 +54,7 @@ class HttpPatchSink:
         )
 
     async def deliver(self, patches: Sequence[Json]) -> int:
-        """See the port. Refused patches are logged and count as done: sent again they would be refused again."""
+        """See the port. Refused patches are logged and not retried: they would be refused again."""
         new = 0
         for body in bodies_of(patches):
             new += await self._post(body)
@@ -65,26 +65,26 @@ class HttpPatchSink:
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 async with asyncio.timeout(DEADLINE_S):
-                    status, said = await self._asked(body)
+                    status, answer = await self._request(body)
             except TimeoutError:
                 problem = f"no whole answer within {DEADLINE_S:g} s"
             except httpx.HTTPError as error:
-                problem = in_our_words(error)
+                problem = describe_error(error)
             else:
                 if status < 500:
-                    return _counted(status, said)
+                    return _counted(status, answer)
                 problem = f"status {status}"
             if attempt < ATTEMPTS:
                 await self._clock.sleep(BACKOFF_S * attempt)
         raise BackendError(f"the ingest does not answer: {problem}")
 
-    async def _asked(self, body: bytes) -> tuple[int, bytes | None]:
-        """Status and body of the answer; a redirect is an answer like any other."""
+    async def _request(self, body: bytes) -> tuple[int, bytes | None]:
+        """Status and body of the response; redirects are not followed."""
         async with self._client.stream("POST", PUSH_PATH, content=body, headers=HEADERS) as response:
-            return response.status_code, await beginning_of(response, ANSWER_BYTES_MAX)
+            return response.status_code, await read_bounded(response, ANSWER_BYTES_MAX)
 
     async def aclose(self) -> None:
-        """Close the connection. May be called twice."""
+        """Close the connection. Idempotent."""
         await self._client.aclose()
 
 
@@ -103,10 +103,10 @@ def bodies_of(patches: Sequence[Json]) -> Iterator[bytes]:
         yield b"[" + b",".join(parts) + b"]"
 
 
-def _counted(status: int, said: bytes | None) -> int:
-    """How many patches of an answer are new. Raises BackendError when the ingest did not take the body at all."""
+def _counted(status: int, body: bytes | None) -> int:
+    """The number of patches that were new. Raises BackendError if the ingest did not accept the body at all."""
     try:
-        answer = orjson.loads(said or b"")
+        answer = orjson.loads(body or b"")
     except orjson.JSONDecodeError:
         answer = None
     results = answer.get("results") if isinstance(answer, dict) else None

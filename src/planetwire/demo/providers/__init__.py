@@ -1,1 +1,1 @@
-"""The simulated providers, each in the real format of what it stands for."""
+"""The simulated providers, each in the format of the real one."""

@@ -1,4 +1,4 @@
-"""What a simulated provider sends back, and what it was asked."""
+"""A request to a simulated provider, and its response."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ TEXT = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True)
 class Query:
-    """A request as far as a provider cares. `conditional`: it carried a validator."""
+    """The parts of a request that a provider uses. `conditional`: it carried a validator."""
 
     values: dict[str, str]
     client: str = ""
     conditional: bool = False
 
     def get(self, name: str, default: str = "") -> str:
-        """A query value by its name, whatever the case of the name."""
+        """A query value by its case-insensitive name."""
         return self.values.get(name.lower(), default)
 
 
@@ -37,7 +37,7 @@ class Answer:
 
     @cached_property
     def etag(self) -> str:
-        """Strong validator, made from the bytes."""
+        """A strong validator, derived from the bytes."""
         return f'"{hashlib.blake2b(self.body, digest_size=10).hexdigest()}"'
 
     @cached_property
@@ -47,5 +47,5 @@ class Answer:
 
 
 def text(status: int, message: str) -> Answer:
-    """A plain-text refusal, as providers write it: no trailing newline."""
+    """A plain-text error, in the providers' form: no trailing newline."""
     return Answer(message.encode(), TEXT, status)

@@ -1,4 +1,4 @@
-"""One METAR: what a station says of its weather, as raw text and as the service's decoded row. The two agree."""
+"""One METAR report of a station, as raw text and as the service's decoded row. The two agree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _KT_PER_MPS = 1.943844
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What the station measured, rounded as it reports it. `temp_c` None: the sensor was out."""
+    """The station's measurements, rounded as reported. `temp_c` None: the sensor was out of order."""
 
     station: Station
     obs_s: int
@@ -40,7 +40,7 @@ class Report:
 
     @property
     def obs_text(self) -> str:
-        """Observation time as the cache file writes it."""
+        """Observation time in the cache file's format."""
         return _iso(self.obs_s)
 
 
@@ -49,7 +49,7 @@ def _iso(at_s: float) -> str:
 
 
 def half_up(value: float) -> int:
-    """Rounds as weather services do: a half goes to the warmer side."""
+    """Rounds as weather services do: halves towards the warmer value."""
     return math.floor(value + 0.5)
 
 
@@ -90,7 +90,7 @@ def _present(air: Weather, gap_c: float) -> tuple[str, int]:
 
 
 def _sky(cloud: float, gap_c: float) -> tuple[str, tuple[tuple[str, int], ...]]:
-    """Cover and layers; bases follow from how far the air is from saturation."""
+    """Cover and layers; bases follow from the air's distance from saturation."""
     if cloud < 0.1:
         return "CLR", ()
     cover = "FEW" if cloud < 0.3 else "SCT" if cloud < 0.55 else "BKN" if cloud < 0.88 else "OVC"
@@ -117,7 +117,7 @@ def _miles(visibility_m: int) -> str:
 
 
 def as_raw(report: Report) -> str:
-    """The report as it was sent, with the service's `METAR ` or `SPECI ` in front."""
+    """The report as sent, prefixed by the service with `METAR ` or `SPECI `."""
     us = report.american
     words = [report.kind]
     words += ["COR"] if report.corrected and not us else []
@@ -146,7 +146,7 @@ def _remarks(report: Report) -> list[str]:
 
 
 def _plain(value: float | None) -> float | int | None:
-    """Whole numbers without a fraction, as the service writes them."""
+    """Whole numbers without a fraction, as the service does."""
     return None if value is None else int(value) if value == int(value) else round(value, 1)
 
 
@@ -159,7 +159,7 @@ def _category(report: Report, miles: float) -> str:
 
 
 def _sight(report: Report) -> tuple[str | float, float]:
-    """Visibility as the row states it, and in miles."""
+    """Visibility in the row's form, and in miles."""
     if report.visibility_m >= 9_999:
         return ("10+", 10.0) if report.american else ("6+", 6.2)
     miles = round(report.visibility_m / 1_609.344, 2)
@@ -168,7 +168,7 @@ def _sight(report: Report) -> tuple[str | float, float]:
 
 
 def as_row(report: Report) -> dict[str, Any]:
-    """The decoded row, keys in the service's order; what is unknown or absent has no key, but temperatures are null."""
+    """The decoded row, keys in the service's order; unknown values have no key, but temperatures are null."""
     stated, miles = _sight(report)
     unit = _KT_PER_MPS if report.station.style == "mps" else 1.0
     late = report.obs_s % 3_600 >= 3_000

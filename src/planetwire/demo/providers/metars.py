@@ -1,7 +1,7 @@
 """The simulated aviation weather service: `/api/data/metar` and `/data/cache/metars.cache.csv.gz`.
 
-From the server's start every station reports each cadence; before it at its routine minutes. What a report says
-depends only on seed, station and time, so a restarted server tells the same story.
+From the server's start every station reports each cadence; before it at its routine minutes. A report depends only on
+seed, station and time, so a restarted server repeats the same reports.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CORRECTED_AFTER_S = 75
 
 @lru_cache(maxsize=60_000)
 def _issued(seed: int, station: Station, obs_s: int) -> tuple[Report, ...]:
-    """The reports of one observation in order of receipt: one, or a wrong one and its correction."""
+    """The reports of one observation in order of receipt: one, or an erroneous one and its correction."""
     chance = bits(seed, station.key, obs_s, 31)
     receipt_s = obs_s + spread(3, 12, seed, station.key, obs_s, 32)
     report = observe(station, weather(seed, station, obs_s), obs_s, receipt_s)
@@ -48,7 +48,7 @@ def _issued(seed: int, station: Station, obs_s: int) -> tuple[Report, ...]:
 
 @dataclass(frozen=True)
 class _Times:
-    """Which observation times a station has."""
+    """The observation times of a station."""
 
     start_s: float
     cadence_s: int
@@ -79,14 +79,14 @@ class Metars:
         self._kept: dict[str, Answer] = {}
 
     def reports(self, station: Station, since_s: float, now_s: float) -> Iterator[Report]:
-        """What was received by `now_s` of observations since then, newest observation first, corrections first."""
+        """Reports received by `now_s` of observations since `since_s`, newest observation first, corrections first."""
         for obs_s in self._times.newest_first(station, since_s, now_s):
             for report in reversed(_issued(self._seed, station, obs_s)):
                 if report.receipt_s <= now_s:
                     yield report
 
     def answer(self, query: Query, now_s: float) -> Answer:
-        """Rows of the asked stations: all of the last `hours`, or the latest each; 204 when there are none."""
+        """Rows of the requested stations: all of the last `hours`, or the latest of each; 204 if there are none."""
         form = query.get("format", "raw").lower()
         if form not in ("json", "raw"):
             return text(400, f'{{"status":"error","error":"Invalid format {form}"}}')

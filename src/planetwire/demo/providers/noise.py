@@ -1,4 +1,4 @@
-"""Repeatable randomness: every figure is a pure function of a seed and of what it belongs to, never of call order."""
+"""Reproducible randomness: every number is a pure function of a seed and its keys, never of the call order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def gauss(*keys: int) -> float:
 
 
 def smooth(at_s: float, period_s: float, *keys: int) -> float:
-    """A continuous wander in [-1, 1] that has a new target every `period_s` of time `at_s`."""
+    """A continuous random curve in [-1, 1] with a new target every `period_s` of time `at_s`."""
     step, part = divmod(at_s / period_s, 1.0)
     left, right = spread(-1, 1, *keys, int(step)), spread(-1, 1, *keys, int(step) + 1)
     return left + (right - left) * part * part * (3 - 2 * part)

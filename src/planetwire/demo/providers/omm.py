@@ -1,4 +1,4 @@
-"""Mean elements in the text forms that a GP provider serves: OMM as JSON, CSV, KVN and XML, and two-line sets."""
+"""Mean elements in the text formats of a GP provider: OMM as JSON, CSV, KVN and XML, and two-line sets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _EOL = "\r\n"
 
 
 class Elements(NamedTuple):
-    """One record; angles in degrees, mean motion in revolutions a day, epoch in ticks of 864 µs since 1970."""
+    """One record; angles in degrees, mean motion in revolutions per day, epoch in ticks of 864 µs since 1970."""
 
     name: str
     designator: str
@@ -58,12 +58,12 @@ _JSON_FORM = "{" + ",".join(f'"{key}":' + ('"%s"' if key in _QUOTED else "%s") f
 
 
 def epoch_at(ticks: int) -> datetime:
-    """The epoch as a time."""
+    """The epoch as a datetime."""
     return _EPOCH_0 + timedelta(microseconds=ticks * TICK_US)
 
 
 def number(value: float) -> str:
-    """As the provider's JSON prints it: whole numbers bare, small ones as `5.0e-7`."""
+    """In the format of the provider's JSON: integers without a fraction, small numbers as `5.0e-7`."""
     if value == int(value):
         return str(int(value))
     mantissa, _, exponent = repr(value).partition("e")
@@ -73,7 +73,7 @@ def number(value: float) -> str:
 
 
 def classic(value: float) -> str:
-    """As CSV, KVN and XML print it: no leading zero, small ones as `-.2218E-4`."""
+    """In the format of CSV, KVN and XML: no leading zero, small numbers as `-.2218E-4`."""
     if value == 0:
         return "0"
     if abs(value) >= 1e-3:
@@ -110,7 +110,7 @@ def as_json(records: Sequence[Elements]) -> str:
 
 
 def as_csv(records: Sequence[Elements]) -> str:
-    """A header line, then one line a record."""
+    """A header line, then one line per record."""
     rows = (",".join(map(str, _values(record, classic))) for record in records)
     return _EOL.join([",".join(KEYS), *rows]) + _EOL
 
@@ -129,7 +129,7 @@ def _pairs(record: Elements) -> list[tuple[str, object]]:
 
 
 def as_kvn(records: Sequence[Elements]) -> str:
-    """Keyword = value blocks, one after the other."""
+    """Blocks of `keyword = value`, one after the other."""
     lines: list[str] = []
     for record in records:
         lines += ["CCSDS_OMM_VERS = 2.0", "CREATION_DATE =", "ORIGINATOR ="]
@@ -194,12 +194,12 @@ def _two_line(records: Sequence[Elements], *, names: bool) -> str:
 
 
 def as_tle(records: Sequence[Elements]) -> str:
-    """Name and two lines each; ids that the form cannot carry are left out."""
+    """Name and two lines each; ids that do not fit the format are left out."""
     return _two_line(records, names=True)
 
 
 def as_2le(records: Sequence[Elements]) -> str:
-    """Two lines each, no names; ids that the form cannot carry are left out."""
+    """Two lines each, no names; ids that do not fit the format are left out."""
     return _two_line(records, names=False)
 
 

@@ -1,4 +1,4 @@
-"""The simulated satellite fleet: which objects exist at a time, and their mean elements."""
+"""The simulated satellite fleet: the objects in orbit at a time, and their mean elements."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SIDEREAL_DAY_S = 86_164.0905
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """A family of like orbits. `planes` 0 scatters the objects; `slots` keeps them over fixed longitudes."""
+    """A family of similar orbits. `planes` 0 scatters the objects; `slots` keeps them over fixed longitudes."""
 
     family: str
     name: str
@@ -114,12 +114,12 @@ class Orbit:
 
 
 def motion_of(semi_major_km: float) -> float:
-    """Revolutions a day of a semi-major axis."""
+    """Revolutions per day for a semi-major axis."""
     return math.sqrt(_MU_KM3_S2 / semi_major_km**3) * _DAY_S / (2 * math.pi)
 
 
 def drift_of(motion_rev_day: float, eccentricity: float, inclination_deg: float) -> tuple[float, float]:
-    """How fast the flattened Earth turns node and perigee, degrees a day."""
+    """Drift of node and perigee due to the Earth's oblateness, degrees per day."""
     semi_major_km = (_MU_KM3_S2 * (_DAY_S / (2 * math.pi * motion_rev_day)) ** 2) ** (1 / 3)
     pull = 0.75 * _J2 * (_EARTH_KM / (semi_major_km * (1 - eccentricity**2))) ** 2 * motion_rev_day * 360
     cosine = math.cos(math.radians(inclination_deg))
@@ -202,7 +202,7 @@ def _station(name: str, designator: str, norad_id: int, inclination_deg: float, 
 
 @lru_cache(maxsize=4)
 def fleet(seed: int) -> tuple[Orbit, ...]:
-    """Every lasting object, by ascending id; the same for the same seed."""
+    """Every permanent object, by ascending id; the same for the same seed."""
     orbits = [
         _station("ISS (ZARYA)", "1998-067A", 25_544, 51.63, 417, seed),
         _station("CSS (TIANHE)", "2021-035A", 48_274, 41.47, 386, seed),
@@ -216,7 +216,7 @@ def fleet(seed: int) -> tuple[Orbit, ...]:
 
 
 def visitors(seed: int, issued_s: float) -> Iterator[Orbit]:
-    """Short-lived objects of recent launches that are up at `issued_s`: each appears, sinks and is gone in 20 days."""
+    """Short-lived objects of recent launches in orbit at `issued_s`: each appears, decays and is gone in 20 days."""
     newest = int((issued_s - LAUNCH_ERA_S) // LAUNCH_EVERY_S)
     oldest = int((issued_s - LAUNCH_LIFE_S - LAUNCH_ERA_S) // LAUNCH_EVERY_S) + 1
     for launch in range(max(0, oldest), newest + 1):

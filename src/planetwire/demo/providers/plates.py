@@ -1,4 +1,4 @@
-"""Where the simulated Earth shakes: plate boundaries as lines, the network that reports each, and nearby towns."""
+"""The seismic zones of the simulated Earth: plate boundaries as lines, their reporting networks, nearby towns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ Town = tuple[str, float, float]
 class Belt:
     """A seismic belt: `line` of (lon, lat), `width_km` either side, depths falling off from `shallow_km`.
 
-    `least_mag` is what its network can see; `weight` its share of all events; `slab` whether deep events occur.
+    `least_mag` is the smallest that its network detects; `weight` its share of all events; `slab` whether deep events
+    occur.
     """
 
     net: str
@@ -119,7 +120,7 @@ def belt_at(share: float) -> Belt:
 
 
 def point_on(belt: Belt, along: float, across_km: float) -> tuple[float, float]:
-    """(lat, lon) a fraction along the belt's line and so far to its side; lon in [-180, 180)."""
+    """(lat, lon) at a fraction along the belt's line and a distance to its side; lon in [-180, 180)."""
     legs = len(belt.line) - 1
     leg = min(int(along * legs), legs - 1)
     (lon_a, lat_a), (lon_b, lat_b) = belt.line[leg], belt.line[leg + 1]
@@ -132,7 +133,7 @@ def point_on(belt: Belt, along: float, across_km: float) -> tuple[float, float]:
 
 
 def place_of(belt: Belt, lat: float, lon: float) -> str:
-    """As the bulletin words it: distance and bearing from the nearest town, or the region far from all."""
+    """In the bulletin's wording: distance and bearing from the nearest town, or the region if far from all."""
 
     def offset(town: Town) -> tuple[float, float]:
         east = ((lon - town[2] + 180) % 360 - 180) * math.cos(math.radians(lat)) * KM_PER_DEG

@@ -1,6 +1,6 @@
 """The simulated earthquake bulletin: `/earthquakes/feed/v1.0/summary/<size>_<span>.geojson`.
 
-Events lie in a fixed grid of slots, so what happened at a time does not depend on when it is asked for. Before the
+Events lie in a fixed grid of time slots, so the events of a time do not depend on the time of the request. Before the
 server's start only every eighth slot is filled, which is about the real rate; from then on every one is.
 """
 
@@ -34,7 +34,7 @@ _CODE_BASE = {"ci": 40_000_000, "nc": 75_000_000, "nn": 900_000, "hv": 74_000_00
 
 @dataclass(frozen=True, slots=True)
 class Quake:
-    """One event as it stands in one revision. `key` is its slot; times are epoch milliseconds."""
+    """One revision of an event. `key` is its slot; times are epoch milliseconds."""
 
     key: int
     belt: Belt
@@ -51,7 +51,7 @@ class Quake:
 
 
 def _magnitude(belt: Belt, *keys: int) -> float:
-    """Ten times fewer events for each whole magnitude (b = 1), cut at the largest known."""
+    """A tenth of the events for each whole magnitude (b = 1), limited to the largest known."""
     return min(_LARGEST, belt.least_mag - math.log10(1 - unit(*keys)))
 
 
@@ -74,7 +74,7 @@ def _ids(belt: Belt, slot: int, *keys: int) -> tuple[str, ...]:
 
 @lru_cache(maxsize=100_000)
 def born(seed: int, slot: int) -> Quake:
-    """The event of a slot as it really was, before any reporting error."""
+    """The true event of a slot, before any reporting error."""
     keys = (seed, 401, slot)
     belt = belt_at(unit(*keys, 1))
     lat, lon = point_on(belt, unit(*keys, 2), gauss(*keys, 3) * belt.width_km / 2)
@@ -99,9 +99,9 @@ def born(seed: int, slot: int) -> Quake:
 
 
 def seen(seed: int, slot: int, now_s: float) -> Quake | None:
-    """The slot's event as published at `now_s`: first a rough report, later corrected and reviewed.
+    """The slot's event as published at `now_s`: first an automatic report, later corrected and reviewed.
 
-    None before its first report, and again after a false one was withdrawn.
+    None before its first report, and again after a false one was retracted.
     """
     true = born(seed, slot)
     keys = (seed, 402, slot)
@@ -145,7 +145,7 @@ def _significance(mag: float) -> int:
 
 
 def _felt(quake: Quake, mag: float) -> dict[str, Any]:
-    """Public response; only events that people could notice have any."""
+    """The public response; only events that people could feel have any."""
     if mag < 4.0 or (quake.belt.sea and mag < 5.5):
         return {"felt": None, "cdi": None, "mmi": None, "alert": None}
     count = 1 + bits(404, quake.key) % int(10 ** (mag - 3))
@@ -154,7 +154,7 @@ def _felt(quake: Quake, mag: float) -> dict[str, Any]:
 
 
 def feature(quake: Quake) -> dict[str, Any]:
-    """The event as the feed writes it, keys in the feed's order."""
+    """The event in the feed's form, keys in the feed's order."""
     mag, preferred = quake.mag, quake.ids[0]
     keys = (405, quake.key)
     regional = quake.belt.net != "us"
@@ -195,7 +195,7 @@ def _title(quake: Quake) -> str:
 
 
 class Quakes:
-    """Answers the summary feeds. Thread-safe; an unchanged set of events is the same body."""
+    """Answers the summary feeds. Thread-safe; an unchanged set of events gives the same body."""
 
     def __init__(self, seed: int, start_s: float) -> None:
         self._seed = seed
@@ -204,7 +204,7 @@ class Quakes:
         self._bodies: OrderedDict[tuple[str, int, int], Answer] = OrderedDict()
 
     def events(self, now_s: float, span_s: int) -> Iterator[Quake]:
-        """Events whose time lies in the last `span_s`, newest first."""
+        """Events of the last `span_s`, newest first."""
         for slot in range(int(now_s // SLOT_S), int((now_s - span_s) // SLOT_S) - 1, -1):
             if slot < self._dense_from and slot % HISTORY_EVERY:
                 continue
@@ -213,7 +213,7 @@ class Quakes:
                 yield quake
 
     def answer(self, path: str, query: Query, now_s: float) -> Answer:
-        """A summary feed; 404 for a name that is none."""
+        """A summary feed; 404 for an unknown name."""
         match = _PATH.match(path)
         if match is None:
             return text(404, "Not Found")

@@ -1,8 +1,7 @@
-"""The simulated runway sensors: `/runways/readings.json`, in the shape that `runway_obs` reads.
+"""The simulated runway sensors: `/runways/readings.json`, in the format that `runway_obs` parses.
 
-From half an hour before the server's start each runway reports every cadence, before that every ten minutes. What a
-reading says depends only on seed, runway and time. It is the airport's own weather, a few tenths warmer or colder along
-the concrete.
+From half an hour before the server's start each runway reports every cadence, before that every ten minutes. A reading
+depends only on seed, runway and time: the airport's weather, a few tenths warmer or colder along the runway.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ from planetwire.demo.providers.weather import Station, Weather, stations, weathe
 
 HOURS_MAX = 24.0
 BEFORE_S = 600
-DENSE_BEFORE_S = 1_800  # so that nobody finds sensors late when the demo begins
-LATE_S = 4  # from the reading to its publication
+DENSE_BEFORE_S = 1_800  # so that no sensor counts as late when the demo begins
+LATE_S = 4  # from a reading to its publication
 KNOT_MPS = 0.514444
 
-# Airports of cities that have sensors beside their runways, and these runways as they lie.
+# Airports of cities with sensors beside their runways, and the designators of these.
 RUNWAYS = {
     "RKSI": ("15L/33R", "15R/33L", "16L/34R", "16R/34L"),
     "RKPK": ("18L/36R", "18R/36L"),
@@ -60,7 +59,7 @@ class Runways:
         return Answer(body, JSON, modified_s=times[0] if times else None)
 
     def _times(self, since_s: float, until_s: float) -> Iterator[int]:
-        """When there are readings, newest first."""
+        """The times of readings, newest first."""
         at_s = int(until_s // self._cadence_s) * self._cadence_s
         while at_s >= max(self._dense_s, since_s):
             yield at_s
@@ -73,7 +72,7 @@ class Runways:
 
 @lru_cache(maxsize=4_096)
 def _readings(seed: int, station: Station, at_s: int) -> bytes:
-    """One airport's runways at one time, as members of the list."""
+    """One airport's runways at one time, as JSON list members."""
     air = weather(seed, station, at_s)
     rows = [_reading(seed, station, number, name, at_s, air) for number, name in enumerate(RUNWAYS[station.icao])]
     return orjson.dumps(rows)[1:-1]
@@ -86,7 +85,7 @@ def _reading(seed: int, station: Station, number: int, name: str, at_s: int, air
         round(base + spread(-0.3, 0.3, *keys, 73, place) + 0.1 * smooth(at_s, 240, *keys, 74, place), 1)
         for place in range(3)
     ]
-    if bits(*keys, at_s, 75) % 200 == 0:  # a sensor is out for this minute
+    if bits(*keys, at_s, 75) % 200 == 0:  # a sensor is out of order for this minute
         places[bits(*keys, at_s, 76) % 3] = None
     return {
         "airport": station.icao,

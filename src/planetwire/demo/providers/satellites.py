@@ -1,4 +1,4 @@
-"""The simulated GP provider: `/NORAD/elements/gp.php`. Its data changes every two hours, as the real one's does."""
+"""The simulated GP provider: `/NORAD/elements/gp.php`. Its data changes every two hours, like the real one's."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _MAX_KEPT = 24
 
 
 def issue_of(now_s: float) -> int:
-    """When the elements served at `now_s` were issued, epoch seconds."""
+    """The time of issue of the elements served at `now_s`, epoch seconds."""
     return int(now_s // UPDATE_S) * UPDATE_S
 
 
 def _epoch_ticks(orbit: Orbit, issued_s: int) -> int:
-    """An object gets new elements every few issues; its epoch lies up to half a day before that."""
+    """An object gets new elements every few issues; their epoch is up to half a day earlier."""
     update, period = issued_s // UPDATE_S, orbit.period_updates
     last = update - (update - orbit.norad_id) % period
     lag_s = spread(600, 5_000 if period == 1 else 42_000, orbit.norad_id, last)
@@ -31,7 +31,7 @@ def _epoch_ticks(orbit: Orbit, issued_s: int) -> int:
 
 
 def elements_of(orbit: Orbit, issued_s: int) -> Elements:
-    """The record of an object in the issue of that time; angles follow from its orbit, so issues join up."""
+    """The record of an object in that issue; angles follow from its orbit, so issues are continuous."""
     ticks = _epoch_ticks(orbit, issued_s)
     at_s = ticks * TICK_US / 1_000_000
     sinking = orbit.family == "visitors"
@@ -62,7 +62,7 @@ def elements_of(orbit: Orbit, issued_s: int) -> Elements:
 
 
 class Satellites:
-    """Answers GP queries. Thread-safe; the records of an issue are made once."""
+    """Answers GP queries. Thread-safe; the records of an issue are computed once."""
 
     def __init__(self, seed: int, *, strict: bool = False) -> None:
         self._seed = seed
@@ -74,13 +74,13 @@ class Satellites:
         self._served: dict[tuple[str, str], tuple[int, float]] = {}
 
     def records(self, now_s: float) -> list[tuple[str, Elements]]:
-        """(family, elements) of all objects in the present issue, by ascending id."""
+        """(family, elements) of all objects in the current issue, by ascending id."""
         with self._lock:
             self._turn(now_s)
             return self._records
 
     def answer(self, query: Query, now_s: float) -> Answer:
-        """A body in the asked form; refusals are text, as the provider writes them."""
+        """A body in the requested format; errors are text, as the provider's."""
         asked = "&".join(f"{name.upper()}={query.get(name)}" for name in ("group", "catnr", "intdes", "name"))
         form = query.get("format", "tle").lower()
         if form not in WRITERS:
@@ -119,7 +119,7 @@ class Satellites:
         return (lambda family, record: name in record.name) if name else None
 
     def _refuse_repeat(self, query: Query, asked: str, now_s: float) -> Answer | None:
-        """One full download an issue and client; kept only in strict mode."""
+        """Allows one full download per issue and client; enforced only in strict mode."""
         if not self._strict:
             return None
         issued_s, at_s = self._served.get((query.client, asked), (-1, 0.0))

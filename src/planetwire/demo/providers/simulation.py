@@ -1,4 +1,4 @@
-"""Simulated providers that need nothing of others: modules beside this one with a `SIMULATION`, found by name."""
+"""Simulated providers that are independent of others: modules of this folder with a `SIMULATION`, discovered."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from planetwire.demo.providers.answer import Answer, Query
 
 @dataclass(frozen=True, slots=True)
 class Simulation:
-    """What stands in for the provider of a source. `answer`: by seed, query and simulated seconds since 1970.
+    """The stand-in for the provider of a source. `answer`: by seed, query and simulated seconds since 1970.
 
-    The same three give the same bytes. `interval_s`: how often the demo asks for it.
+    The same three give the same bytes. `interval_s`: how often the demo requests it.
     """
 
     source: str
@@ -25,7 +25,7 @@ class Simulation:
 
 
 def simulations() -> tuple[Simulation, ...]:
-    """Of every module of this folder that declares one, in order of their names."""
+    """Those of all modules of this folder, in order of their names."""
     modules = (import_module(f"{folder.__name__}.{module.name}") for module in iter_modules(folder.__path__))
     found = [getattr(module, "SIMULATION", None) for module in modules]
     return tuple(one for one in found if isinstance(one, Simulation))

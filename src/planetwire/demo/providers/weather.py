@@ -1,4 +1,4 @@
-"""Simulated weather at airports: a smooth function of station and time, with a day curve that follows the sun."""
+"""Simulated weather at airports: a smooth function of station and time, with a diurnal cycle by the sun."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _PEAK_HOUR = 14.6
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """An airport. `season_c`: half the swing of the year; `day_c`: the swing of a clear day.
+    """An airport. `season_c`: half the annual range; `day_c`: the range of a clear day.
 
-    `style` says how it reports: `us` (hourly, tenths), `hour`, `half` (hourly) or `mps` (half-hourly, wind in m/s).
+    `style`, how it reports: `us` (hourly, tenths), `hour`, `half` (hourly) or `mps` (half-hourly, wind in m/s).
     """
 
     icao: str
@@ -38,7 +38,7 @@ class Station:
 
     @property
     def key(self) -> int:
-        """A number of its own, for the noise."""
+        """A distinct number, as a key of the noise."""
         return int.from_bytes(self.icao.encode(), "big")
 
 
@@ -77,37 +77,37 @@ def stations() -> dict[str, Station]:
 
 
 def sun_swing(station: Station, at_s: float) -> float:
-    """The clear-sky day curve, from about -0.5 before sunrise to 0.5 in the afternoon."""
+    """The clear-sky diurnal curve, from about -0.5 before sunrise to 0.5 in the afternoon."""
     hour = (at_s / 3_600 + station.lon / 15) % 24
     angle = 2 * math.pi * (hour - _PEAK_HOUR) / 24
     return 0.45 * math.cos(angle) + 0.08 * math.cos(2 * angle)
 
 
 def climate_c(station: Station, at_s: float) -> float:
-    """What the calendar alone would give."""
+    """The temperature of the season, by the calendar alone."""
     warmest_s = _WARMEST_S if station.lat >= 0 else _WARMEST_S + _YEAR_S / 2
     return station.mean_c + station.season_c * math.cos(2 * math.pi * (at_s % _YEAR_S - warmest_s) / _YEAR_S)
 
 
 def weather(seed: int, station: Station, at_s: float) -> Weather:
-    """The state at a time; neighbouring minutes differ by tenths."""
+    """The weather at a time; consecutive minutes differ by tenths."""
     keys = (seed, station.key)
 
-    def wander(period_s: float, which: int) -> float:
+    def drift(period_s: float, which: int) -> float:
         return smooth(at_s, period_s, *keys, which)
 
-    cloud = min(1.0, max(0.0, 0.45 + 0.65 * wander(30_000, 1) + 0.12 * wander(2_400, 2)))
+    cloud = min(1.0, max(0.0, 0.45 + 0.65 * drift(30_000, 1) + 0.12 * drift(2_400, 2)))
     fronts = min(1.0, 0.25 + abs(station.lat) / 55)
     temp = (
         climate_c(station, at_s)
         + sun_swing(station, at_s) * station.day_c * (1 - 0.55 * cloud)
-        + 4.0 * fronts * wander(150_000, 3)
-        + 0.8 * wander(25_000, 4)
-        + 0.3 * wander(900, 5)
-        + 0.15 * wander(150, 6)
+        + 4.0 * fronts * drift(150_000, 3)
+        + 0.8 * drift(25_000, 4)
+        + 0.3 * drift(900, 5)
+        + 0.15 * drift(150, 6)
     )
-    gap = max(0.3, 2.5 + 7.5 * (1 - cloud) * (0.8 + sun_swing(station, at_s)) + 2.0 * wander(40_000, 7))
-    wind_kt = max(0.0, 8.5 + 6.5 * wander(28_000, 8) + 2.5 * wander(500, 9))
-    heading = round((200 + 170 * wander(90_000, 10) + 25 * wander(1_500, 11)) / 10) * 10 % 360 or 360
-    gust = wind_kt + 8 + 4 * wander(700, 12) if wind_kt > 13.5 and wander(700, 12) > -0.5 else None
-    return Weather(temp, temp - gap, heading, wind_kt, gust, 1_013 + 13 * wander(200_000, 13), cloud)
+    gap = max(0.3, 2.5 + 7.5 * (1 - cloud) * (0.8 + sun_swing(station, at_s)) + 2.0 * drift(40_000, 7))
+    wind_kt = max(0.0, 8.5 + 6.5 * drift(28_000, 8) + 2.5 * drift(500, 9))
+    heading = round((200 + 170 * drift(90_000, 10) + 25 * drift(1_500, 11)) / 10) * 10 % 360 or 360
+    gust = wind_kt + 8 + 4 * drift(700, 12) if wind_kt > 13.5 and drift(700, 12) > -0.5 else None
+    return Weather(temp, temp - gap, heading, wind_kt, gust, 1_013 + 13 * drift(200_000, 13), cloud)

@@ -1,1 +1,1 @@
-"""The observation store: what both engines share, and the one on PostgreSQL."""
+"""The observation store: code shared by both engines, and the store on PostgreSQL."""

@@ -1,7 +1,7 @@
-"""Who may open a store's file: one web process alone, or several that all joined a bus. Held by the kernel.
+"""A file lock for a store: held by one web process alone, or shared by several that all joined a bus.
 
-The lock lies in a file beside the store, for SQLite's own locks are lost when any handle of its file is closed. It is
-freed when the holder ends, however it ends.
+The lock is on a file beside the store, since SQLite's own locks are lost when any handle of its file is closed. The
+kernel frees it when the holder ends, however it ends.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ HOW = "several need a bus that joins them: give all of them PLANETWIRE_BUS=redis
 
 
 def claim_file(path: Path, *, shared: bool) -> IO[bytes]:
-    """Keep what is returned open. Raises SetupError when others do not agree."""
+    """Keep the returned file open. Raises SetupError if other holders conflict."""
     make_folders(path.parent)
     make_file(path.with_name(f"{path.name}.lock"))
     handle = path.with_name(f"{path.name}.lock").open("ab")

@@ -1,6 +1,6 @@
-"""Who may open a store in PostgreSQL: one web process alone, or several that all joined a bus.
+"""A lock for a store in PostgreSQL: held by one web process alone, or shared by several that all joined a bus.
 
-Looked at when a process starts, to say what is configured wrongly. Nothing rests on it later: processes that share a
+Taken when a process starts, to detect a wrong configuration. Correctness does not depend on it: processes that share a
 database follow its log whatever their bus, so a lock that is lost with its connection costs no event.
 """
 
@@ -18,12 +18,12 @@ Q = queries_beside(__file__)
 
 ALREADY = "another web process has the observation store"
 HOW = "several need a bus that joins them: give all of them PLANETWIRE_BUS=postgres or redis, or stop the other one"
-ATTEMPTS = 20  # a process that was killed is gone from the server after a moment
+ATTEMPTS = 20  # a killed process disappears from the server after a moment
 AGAIN_S = 0.1
 
 
 async def claim_database(dsn: str, *, shared: bool) -> Connection:
-    """Keep the connection open, close it at the end. Raises SetupError when others do not agree, BackendError."""
+    """Keep the connection open, close it at the end. Raises SetupError if other holders conflict, BackendError."""
     connection = await connect(dsn, application="observations")
     try:
         async with translated():

@@ -1,6 +1,6 @@
-"""What a group of patches makes of the store, worked out before it is written: revisions, events, rows. Pure.
+"""Computes what a group of patches writes to the store: revisions, events, rows. Pure.
 
-The result is that of the patches one after the other, so how they are grouped changes nothing.
+The result equals that of the patches one after the other, however they are grouped.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from planetwire.model import Appended, LogEvent, ObservationPatch
 from planetwire.observing import HEADLINE_SERIES
 
 HEADLINE = frozenset(map(str, HEADLINE_SERIES))
-UNTIMED_RETRY_MS = 60_000  # a reading without a time repeats the last one only if it comes that soon
+UNTIMED_RETRY_MS = 60_000  # a reading without a time counts as a repeat of the last one only within this
 
 Slot = tuple[str, str, str, int]
 """City, source, series, observation time: where keys of several contents may lie."""
@@ -22,7 +22,7 @@ Slot = tuple[str, str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the store held before, of what the patches touch."""
+    """The stored state that the patches touch."""
 
     keys: Mapping[Key, tuple[int, int]]
     """Revision, and when it was accepted in ms."""
@@ -33,7 +33,7 @@ class Known:
 
 
 class Reading(NamedTuple):
-    """One value of a curve. A tuple: thousands a second are made."""
+    """One value of a curve. A tuple for speed: thousands are made per second."""
 
     city: str
     series_key: str
@@ -48,7 +48,7 @@ class Reading(NamedTuple):
 
 @dataclass(slots=True)
 class Group:
-    """What to write, and what to answer: one `Appended` a patch."""
+    """The rows to write, and the answer: one `Appended` per patch."""
 
     appended: list[Appended] = field(default_factory=list)
     events: list[tuple[LogEvent, ObservationPatch]] = field(default_factory=list)
@@ -59,17 +59,17 @@ class Group:
 
 
 def slots(keys: Iterable[Key]) -> list[Slot]:
-    """Where to look for these keys; each once, in order."""
+    """The distinct slots of these keys, in order."""
     return sorted({key[:4] for key in keys})
 
 
 def keyed(patches: Iterable[ObservationPatch]) -> list[tuple[Key, ObservationPatch]]:
-    """Each patch beside its key."""
+    """Each patch with its key."""
     return [(key_of(patch), patch) for patch in patches]
 
 
 def newest(readings: Iterable[Reading]) -> list[Reading]:
-    """The newest of each curve."""
+    """The newest reading of each curve."""
     found: dict[tuple[str, str, str], Reading] = {}
     for reading in readings:
         curve = (reading.city, reading.series_key, reading.source)
@@ -79,7 +79,7 @@ def newest(readings: Iterable[Reading]) -> list[Reading]:
 
 
 def grouped(patches: Sequence[tuple[Key, ObservationPatch]], known: Known, head: int, epoch: str, now_ms: int) -> Group:
-    """The patches, accepted now, after `head`."""
+    """The result of accepting the patches now, after `head`."""
     group = Group()
     previous, newest_ms = dict(known.previous), dict(known.newest_ms)
     for key, patch in patches:
@@ -101,7 +101,7 @@ def grouped(patches: Sequence[tuple[Key, ObservationPatch]], known: Known, head:
 
 
 def _accepted(group: Group, known: Known, key: Key, now_ms: int) -> int | None:
-    """The revision of the patch that this one repeats."""
+    """The revision of the patch that this one repeats, if any."""
     if key in group.keys:
         return group.keys[key]
     found = known.keys.get(key)
@@ -111,7 +111,7 @@ def _accepted(group: Group, known: Known, key: Key, now_ms: int) -> int | None:
 
 
 def _forget(group: Group, slot: Slot) -> None:
-    """Of readings without a time only the last content is known, so that a value that comes back is news."""
+    """Of readings without a time only the last content is kept, so that a value that returns is new."""
     if slot in group.forgotten:
         for key in [key for key in group.keys if key[:4] == slot]:
             del group.keys[key]

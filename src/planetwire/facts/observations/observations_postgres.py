@@ -1,7 +1,7 @@
 """The observation store on PostgreSQL: history and patch event of a reading are one transaction.
 
-Any number of processes may append. Each holds the row of the log's head from drawing revisions to its commit, so they
-rise in commit order, are never given out twice and never fall, whatever was pruned. Times are the database's.
+Any number of processes may append. Each locks the row of the log's head from drawing revisions to its commit, so
+revisions rise in commit order and are never reused, whatever was pruned. Times are the database's.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ log = get_logger()
 Q = queries_beside(__file__)
 
 HISTORY_DAYS = 14
-KEY_HOURS = 49  # a reading is refused when 48 h old, so its key is of no use later
+KEY_HOURS = 49  # a reading is refused when 48 h old, so its key is useless later
 PRUNE_EVERY_S = 60.0
 PRUNE_EVERY_WRITES = 500
-PRUNE_CHUNK = 2_000  # events and keys that one transaction drops: four times what was written in between
+PRUNE_CHUNK = 2_000  # events and keys deleted by one transaction: four times what was written in between
 PRUNE_READINGS_CHUNK = 20_000  # readings: a patch with all its runways writes seventeen
-PRUNE_CHUNKS_MAX = 500  # of one explicit run, and of the one at the start
+PRUNE_CHUNKS_MAX = 500  # of one explicit run, and of the run at the start
 HEADLINE = sorted(HEADLINE_SERIES)
 
 
 class PostgresObservationStore:
     """Port ObservationStore. `on_committed` gets this process's own events, in revision order, after their commit;
-    those of other processes lie in between, so whoever fans out follows the log.
+    those of other processes are missing, so a fan-out has to follow the log.
     """
 
     epoch: str
@@ -64,7 +64,7 @@ class PostgresObservationStore:
         time: Callable[[datetime], datetime] = lambda at: at,
         migration: MigrationSettings | None = None,
     ) -> None:
-        """`time` makes ours of the database's time; only tests have another."""
+        """`time` maps the database's time; only tests set it."""
         self.on_committed = on_committed
         self._pool = pool
         self._clock = clock
@@ -102,7 +102,7 @@ class PostgresObservationStore:
     async def _commit(self, patches: Sequence[ObservationPatch]) -> Sequence[Appended]:
         named = keyed(patches)
         try:
-            async with translated(), self._pool.acquire() as connection, _holding_the_head(connection):
+            async with translated(), self._pool.acquire() as connection, _locking_the_head(connection):
                 group = await self._write(connection, named)
                 failpoint("observations.commit.before")
         except BackendError as error:
@@ -111,9 +111,9 @@ class PostgresObservationStore:
         return group.appended
 
     async def _write(self, connection: Connection, named: Sequence[tuple[Key, ObservationPatch]]) -> Group:
-        looked_for = _turned(slots(key for key, _ in named), 4)
+        looked_for = _transposed(slots(key for key, _ in named), 4)
         found = await connection.fetchrow(Q.known, *looked_for, sorted({key[0] for key, _ in named}), HEADLINE)
-        assert found is not None  # the head's row is there from the first migration on
+        assert found is not None  # the first migration inserts the head row
         known = Known(
             keys={tuple(row)[:5]: (row[5], row[6]) for row in found["keys"]},
             previous={row[0]: row[1] for row in found["cities"]},
@@ -137,7 +137,7 @@ class PostgresObservationStore:
         self._writes, self._pruned_at_s = 0, now_s
 
     async def prune(self) -> int:
-        """See the port; in chunks. Nothing while another process does it."""
+        """See the port; in chunks. Does nothing while another process prunes."""
         self._noted_prune(self._clock.monotonic())
         if self._pruning is not None:
             await asyncio.wait([self._pruning])
@@ -150,7 +150,7 @@ class PostgresObservationStore:
         return total
 
     async def _prune_chunk(self) -> int:
-        """Events dropped; the mark of each city moves in the same transaction."""
+        """Returns the number of events deleted; each city's pruning mark moves in the same transaction."""
         async with translated(), self._pool.acquire() as connection, connection.transaction():
             if not await connection.fetchval(Q.alone):
                 return 0
@@ -164,7 +164,7 @@ class PostgresObservationStore:
         return pruned
 
     async def aclose(self) -> None:
-        """See the port. The pool belongs to whoever opened it."""
+        """See the port. The pool belongs to its opener."""
         await self._writer.aclose()
         if self._pruning is not None:
             await asyncio.wait([self._pruning])
@@ -195,8 +195,8 @@ class PostgresObservationStore:
 
 
 @asynccontextmanager
-async def _holding_the_head(connection: Connection) -> AsyncIterator[None]:
-    """A transaction that nobody else's append can come into, without a round trip for beginning it."""
+async def _locking_the_head(connection: Connection) -> AsyncIterator[None]:
+    """A transaction that excludes other appends, begun without a round trip of its own."""
     try:
         await connection.execute(Q.begin)
         yield
@@ -207,8 +207,8 @@ async def _holding_the_head(connection: Connection) -> AsyncIterator[None]:
         raise
 
 
-def _turned(rows: Iterable[Sequence[Any]], width: int) -> list[list[Any]]:
-    """Rows as columns; `width` of them also when there is no row."""
+def _transposed(rows: Iterable[Sequence[Any]], width: int) -> list[list[Any]]:
+    """Rows as columns; `width` of them even without rows."""
     columns: list[list[Any]] = [[] for _ in range(width)]
     for row in rows:
         for column, value in zip(columns, row, strict=True):
@@ -217,7 +217,7 @@ def _turned(rows: Iterable[Sequence[Any]], width: int) -> list[list[Any]]:
 
 
 def _values(group: Group, now: datetime) -> tuple[Any, ...]:
-    """What `write` takes."""
+    """The parameters of `write`."""
     events = [
         {
             "revision": event.revision,

@@ -1,8 +1,8 @@
 -- Appending takes four round trips: `begin`, `known`, `write`, `commit`.
 
 -- name: begin
--- The lock is held until the commit: whoever appends waits here, so revisions are committed in the order in which they
--- are drawn. What is read after it, by a statement of its own, is what the one before has left.
+-- The lock is held until the commit: other appends wait here, so revisions are committed in the order in which they
+-- are drawn. The next statement sees what the previous holder committed.
 begin; select from observation_log_head for update;
 
 -- name: epoch
@@ -41,8 +41,8 @@ select head.revision,
 from observation_log_head head;
 
 -- name: write
--- One statement: its parts touch no row twice, so their order does not matter. A key that is written anew is not among
--- those that are forgotten.
+-- One statement: its parts touch no row twice, so their order does not matter. A key that is written is not among those
+-- that are forgotten.
 with new_event as (
     insert into observation_patch_events
         (revision, schema_type, schema_version, city, source, obs_time, payload_json, created_at, prev_revision)
@@ -105,7 +105,7 @@ where city = $1 and obs_time_ms >= $2
 order by obs_time_ms;
 
 -- name: latest
--- Cities null: all of them.
+-- Cities null: all.
 select city, series_key, source, obs_time_ms, temp_c, max_so_far_c, station_code, station_label, revision
 from observation_latest
 where $1::text[] is null or city = any ($1::text[])
@@ -124,7 +124,7 @@ cross join lateral (
 ) high;
 
 -- name: alone
--- One process prunes at a time: the marks of two would wait for each other.
+-- One process prunes at a time: two would deadlock on the marks.
 select pg_try_advisory_xact_lock(hashtext('observation_patch_pruned'));
 
 -- name: prune_events
@@ -141,7 +141,7 @@ with old as (
 select count(*) from old;
 
 -- name: prune_history
--- City by city, as the only index goes.
+-- City by city: the only index begins with the city.
 delete from observations old
 using (
     select reading.*

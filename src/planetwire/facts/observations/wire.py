@@ -1,4 +1,4 @@
-"""A stored patch as the bytes that go on the wire, and the key by which a repeated patch is known. Pure."""
+"""A stored patch as the bytes on the wire, and the key that identifies a repeated patch. Pure."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ TYPE = "city_observation_patch.v1"
 SCHEMA_TYPE = "city_observation_patch"
 SCHEMA_VERSION = 1
 
-# What the sender said. The other payload keys depend on when we were told, so a retry would differ in them.
+# The sender's content. The other payload keys depend on the time of arrival, so a retry would differ in them.
 CONTENT_KEYS = ("temp", "max_so_far", "station_code", "station_label", "series_key", "unit", "runway_points")
 _content = itemgetter(*CONTENT_KEYS)
-# Payload keys that are repeated at the top level of an event.
+# Payload keys copied to the top level of an event.
 TIME_KEYS = (
     "observed_at_utc",
     "observed_at_local",
@@ -31,7 +31,7 @@ TIME_KEYS = (
 
 
 def content_hash(patch: ObservationPatch) -> bytes:
-    """16 bytes over what the sender said; city, source and observation time are compared beside it."""
+    """16 bytes over the sender's content; city, source and observation time are compared separately."""
     return hashlib.blake2b(orjson.dumps(_content(patch.payload)), digest_size=16).digest()
 
 
@@ -55,7 +55,7 @@ def time_of(ms: int) -> datetime:
 
 
 def stamp(at: datetime) -> str:
-    """As `created_at` holds it: of one width, so that texts sort as times do."""
+    """The text of `created_at`: of fixed width, so that texts sort as times do."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

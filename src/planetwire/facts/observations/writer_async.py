@@ -1,6 +1,6 @@
-"""Commits what waits together, one commit at a time: the asyncio sister of `writer_sqlite.py`.
+"""Group commit, one commit at a time: the asyncio counterpart of `writer_sqlite.py`.
 
-Invariant: a unit is all or nothing; results are handed over in commit order, first to the listener, then to the waiter.
+Invariant: a unit is all or nothing; results are delivered in commit order, first to the listener, then to the waiter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ log = get_logger()
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-GROUP_MAX = 200  # items of one commit; a larger unit is committed alone
+GROUP_MAX = 200  # items per commit; a larger unit is committed alone
 WAITING_MAX = 2_000  # units not yet committed; more are refused
 WRITE_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 30.0
@@ -31,10 +31,10 @@ class _Unit(Generic[Item, Result]):
 
 
 class GroupWriter(Generic[Item, Result]):
-    """`commit` stores items in one transaction and gives one result each, or raises and stored nothing.
+    """`commit` stores items in one transaction and returns one result each, or raises and stores nothing.
 
-    It raises LogWriteFailed for trouble that is everybody's; any other error may be one unit's own, so the units of the
-    group are then committed one by one.
+    It raises LogWriteFailed for an error that affects all units; any other error may be caused by one unit, so the
+    units of the group are then committed one by one.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class GroupWriter(Generic[Item, Result]):
             raise LogWriteFailed(f"the database did not answer within {WRITE_TIMEOUT_S:.0f} s") from error
 
     async def aclose(self) -> None:
-        """Commit what was accepted, then stop. Twice is the same as once."""
+        """Commit what was accepted, then stop. Idempotent."""
         self._closed = True
         if self._task is not None:
             await asyncio.wait([self._task], timeout=CLOSE_TIMEOUT_S)

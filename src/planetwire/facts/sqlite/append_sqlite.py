@@ -1,13 +1,13 @@
 """Appends a group of patches to SQLite with one statement for each table, inside the caller's transaction.
 
-Readings that rise above their curves, nearly all, go where appending is cheap; a group with any other is written to its
-place in history.
+Nearly all readings are newer than their curves, and are appended to a cheap table; a group with any other reading is
+written to its place in history.
 
 Revisions are drawn from AUTOINCREMENT's own counter under the write lock, so they rise in commit order, are never
 given out twice and never fall, whatever was pruned.
 
-What was accepted is known by a content hash in the reading's own row. Keys without such a row lie in a table of their
-own: of readings without a time, of contents that a correction replaced, of patches with runways alone.
+Repeats are recognised by a content hash in the reading's own row. Keys without such a row are in a table of their
+own: readings without a time, contents that a correction replaced, patches with runways alone.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Appender:
         self._states = CityStates()
 
     def append(self, connection: sqlite3.Connection, epoch: str, patches: Sequence[ObservationPatch]) -> list[Appended]:
-        """One `Appended` a patch, in order."""
+        """One `Appended` per patch, in order."""
         named = keyed(patches)
-        view = self._states.look(connection, named)
+        view = self._states.view(connection, named)
         now_ms = max(patch.ts_ms for patch in patches)
         group = grouped(named, view.known, view.head, epoch, now_ms)
         if group.events:
@@ -53,7 +53,7 @@ def _write(connection: sqlite3.Connection, group: Group, view: View, now_ms: int
         connection.executemany(Q.forget, group.forgotten)
     rows, kept = _rows(group)
     if view.held or kept < len(group.keys):
-        connection.executemany(Q.add_key, _apart(group, view.held, now_ms))
+        connection.executemany(Q.add_key, _separate_keys(group, view.held, now_ms))
     if rising:
         add(connection, view.recent, rows)
     else:
@@ -63,7 +63,7 @@ def _write(connection: sqlite3.Connection, group: Group, view: View, now_ms: int
 
 
 def _rows(group: Group) -> tuple[list[tuple[object, ...]], int]:
-    """Each reading with its content's hash, and how many have one: those that a patch gave as its own, with a time."""
+    """Each reading with its content hash or None, and how many have one: those that are a patch's own, with a time."""
     contents = {(key[0], key[3], key[2], key[1]): (revision, key[4]) for key, revision in group.keys.items()}
     rows: list[tuple[object, ...]] = []
     kept = 0
@@ -77,8 +77,8 @@ def _rows(group: Group) -> tuple[list[tuple[object, ...]], int]:
     return rows, kept
 
 
-def _apart(group: Group, held: Held, now_ms: int) -> Iterator[tuple[object, ...]]:
-    """The keys that no row holds, and those of rows that are written over."""
+def _separate_keys(group: Group, held: Held, now_ms: int) -> Iterator[tuple[object, ...]]:
+    """The keys that no reading's row holds, and those of rows that are overwritten."""
     for slot, (content, revision) in held.items():
         city, source, series, at = slot
         if (city, at, series, source) in group.readings:
@@ -98,5 +98,5 @@ def _event(event: LogEvent, patch: ObservationPatch) -> tuple[object, ...]:
 
 @lru_cache(maxsize=16)
 def _created_at(ts_ms: int) -> str:
-    """Readings that came together have one time."""
+    """Cached: readings of one group share a time."""
     return stamp(time_of(ts_ms))

@@ -1,4 +1,4 @@
-"""A copy of the observation file while it is written to, and the new life of a file that was brought back."""
+"""Copies the observation file while it is in use, and resets the log of a restored file."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from planetwire.errors import SetupError
 
 Q = queries_beside(__file__)
 
-PAGES = 2_000  # copied at a time; the writer goes on in between
+PAGES = 2_000  # copied at a time; the writer continues in between
 PAUSE_S = 0.01
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """All that was committed before the last page was read, in one file. Raises SetupError."""
+    """Everything committed before the last page was read, in one file. Raises SetupError."""
     try:
         with closing(connect(source, read_only=True)) as reading, closing(sqlite3.connect(target)) as writing:
             reading.backup(writing, pages=PAGES, sleep=PAUSE_S)
-            writing.execute("pragma journal_mode = delete")  # one file, without a log beside it
+            writing.execute("pragma journal_mode = delete")  # a single file, without a write-ahead log
             _check(writing, source)
     except sqlite3.Error as error:
         raise SetupError(f"the observation file {source} cannot be copied: {error}") from error
 
 
 def begin_new_life(path: Path, epoch: str) -> None:
-    """Another epoch: cursors of the old file mean nothing here. Events go; readings, their keys and revisions stay.
+    """Sets a new epoch: cursors of the old file become invalid. Events are deleted; readings, keys and revisions stay.
 
-    Without it a browser that had seen more than the backup holds would take other events for those it had.
+    Otherwise a browser that had seen more than the backup holds would take new events for ones it already had.
     """
     try:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:

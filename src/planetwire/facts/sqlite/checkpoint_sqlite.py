@@ -1,4 +1,4 @@
-"""Moves what the write-ahead log holds into the SQLite file, in a thread of its own.
+"""Checkpoints the write-ahead log into the SQLite file, in a thread of its own.
 
 Why: SQLite does it within a commit, every thousand pages: one commit in a hundred then waited for several flushes.
 """
@@ -14,14 +14,14 @@ from planetwire.log import get_logger
 
 log = get_logger()
 
-EVERY_PAGES = 2_500  # the log's length is there anyway, and what was written twice is moved once; estimated:
-PAGES_COMMIT, PAGES_ROW = 7, 1  # what every commit writes, and what each reading adds
-FALLBACK_PAGES = 4_000  # the writer helps beyond this: only between two writes can the log begin anew
+EVERY_PAGES = 2_500  # the log's file has this size anyway, and a page written twice is moved once; estimated from:
+PAGES_COMMIT, PAGES_ROW = 7, 1  # pages written by every commit, and added by each reading
+FALLBACK_PAGES = 4_000  # beyond it the writer checkpoints: only between two writes can the log restart
 CLOSE_TIMEOUT_S = 10.0
 
 
 class Checkpoints:
-    """`committed` after each commit; it never waits."""
+    """Call `committed` after each commit; it never waits."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -31,18 +31,18 @@ class Checkpoints:
         self._thread = threading.Thread(target=self._run, name="observation-checkpoint", daemon=True)
 
     def start(self) -> None:
-        """The file is there."""
+        """Start the thread; the file exists."""
         self._thread.start()
 
     def committed(self, rows: int) -> None:
-        """One commit more lies in the log, of so many rows."""
+        """Count a commit of so many rows."""
         self._pages += PAGES_COMMIT + PAGES_ROW * rows
         if self._pages >= EVERY_PAGES:
             self._pages = 0
             self._due.set()
 
     def close(self) -> None:
-        """Wait for the one under way; what is left the last connection moves as it closes."""
+        """Wait for a running checkpoint; the rest is moved when the last connection closes."""
         self._closed = True
         self._due.set()
         if self._thread.ident is not None:
@@ -55,7 +55,7 @@ class Checkpoints:
             try:
                 connection = connection or connect(self._path, busy_timeout_s=0)
                 connection.execute("pragma wal_checkpoint(passive)").fetchone()
-            except sqlite3.Error as error:  # the disk is full, say: the writer tells it to those who write
+            except sqlite3.Error as error:  # such as a full disk, which the writer reports
                 log.debug("facts.observation.checkpoint_failed", error=repr(error))
         if connection is not None:
             connection.close()

@@ -1,4 +1,4 @@
-"""Whether the observation file is whole: SQLite reads all of it, for some seconds."""
+"""Checks the integrity of the observation file: SQLite reads all of it, for some seconds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planetwire.model import Json
 from planetwire.model.finding import Finding, step
 
 CHECK_S = 5.0
-LOOK_EVERY = 10_000  # of SQLite's own steps: how often the time is looked at
+STEPS_PER_CHECK = 10_000  # SQLite VM instructions between two checks of the time
 TITLE = "The observation file is whole"
 
 
@@ -23,7 +23,7 @@ def examine_file(path: Path) -> Json:
     ends_s = monotonic() + CHECK_S
     try:
         with closing(connect(path, read_only=True)) as connection:
-            connection.set_progress_handler(lambda: monotonic() > ends_s, LOOK_EVERY)
+            connection.set_progress_handler(lambda: monotonic() > ends_s, STEPS_PER_CHECK)
             found = str(connection.execute("pragma quick_check(1)").fetchone()[0])
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT:

@@ -1,6 +1,6 @@
-"""What a SQLite file holds of what patches touch. The state of each city is kept in memory while nobody else writes.
+"""The stored state that patches touch, on SQLite. Each city's is cached in memory while no other process writes.
 
-A reading that is newer than its whole curve cannot have been accepted before, so nothing is looked up for it.
+A reading newer than its whole curve cannot be a repeat, so nothing is looked up for it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from planetwire.observing import HEADLINE_SERIES
 
 Q = queries_beside(__file__)
 
-CITIES_MAX, CURVES_MAX = 2_000, 20_000  # beyond, all is forgotten and read again
+CITIES_MAX, CURVES_MAX = 2_000, 20_000  # beyond, the cache is emptied
 HEADLINE = frozenset(map(str, HEADLINE_SERIES))
 
 Named = tuple[Key, ObservationPatch]
@@ -29,22 +29,22 @@ Curve = tuple[str, str, str]
 Seen = tuple[sqlite3.Connection, int, int]
 """Connection, data version, head."""
 Held = dict[Slot, tuple[bytes, int]]
-"""Content and revision that a reading's own row keeps as its key."""
+"""The content hash and revision in the rows of readings."""
 
 
 class View(NamedTuple):
-    """Of the file as a group meets it."""
+    """The file's state for one group."""
 
     head: int
     recent: int
     """Readings not yet moved."""
     known: Known
     held: Held
-    """Rows that may be written over."""
+    """Rows that may be overwritten."""
 
 
 class CityStates:
-    """As one connection sees the file at one head."""
+    """A cache of the file's state, as one connection sees it at one head."""
 
     def __init__(self) -> None:
         self._seen: Seen | None = None
@@ -53,8 +53,8 @@ class CityStates:
         self._newest: dict[Curve, int] = {}
         self._headline: dict[str, int] = {}
 
-    def look(self, connection: sqlite3.Connection, patches: Sequence[Named]) -> View:
-        """What is known of these patches, and which rows they meet."""
+    def view(self, connection: sqlite3.Connection, patches: Sequence[Named]) -> View:
+        """The state that these patches touch, and the rows they may overwrite."""
         head, recent = connection.execute(Q.head).fetchone()
         self._check(connection, head)
         self._load(connection, {patch.city for _, patch in patches} - self._previous.keys())
@@ -72,7 +72,7 @@ class CityStates:
         return View(head, recent, Known(keys, self._previous, self._headline), held)
 
     def _check(self, connection: sqlite3.Connection, head: int) -> None:
-        """Another's commit changes the version; our rollback leaves a head below the one that we went on from."""
+        """Another's commit changes the version; our rollback leaves a head below the cached one."""
         version: int = connection.execute(Q.data_version).fetchone()[0]
         crowded = len(self._previous) > CITIES_MAX or len(self._newest) > CURVES_MAX
         if crowded or self._seen is None or self._seen[0] is not connection or self._seen[1:] != (version, head):
@@ -98,8 +98,8 @@ class CityStates:
         return patch.payload["temp"] is not None and (at or patch.ts_ms) <= newest
 
     def note(self, group: Group) -> bool:
-        """Its readings are about to be written. Whether each is newer than whatever its curve had."""
-        self._writing, self._seen = self._seen, None  # should that fail, nothing here is true
+        """Enter readings about to be written; returns whether each is newer than its whole curve."""
+        self._writing, self._seen = self._seen, None  # if the write fails, the cache is invalid
         rising = True
         for city, at, series, source in group.readings:
             rising = rising and at > self._newest.get((city, series, source), 0)
@@ -109,13 +109,13 @@ class CityStates:
         return rising
 
     def wrote(self, group: Group) -> None:
-        """All is in the transaction, which goes on to its commit."""
+        """The group is written; the transaction is about to commit."""
         assert self._writing is not None
         self._seen = (*self._writing[:2], group.events[-1][0].revision)
 
 
 def _has_no_row(named: Named) -> bool:
-    """Its key lies apart: the sender gave no time, or no reading but those of runways."""
+    """Whether its key is in the separate table: no observation time, or only readings of runways."""
     return named[1].obs_time is None or named[1].payload["temp"] is None
 
 

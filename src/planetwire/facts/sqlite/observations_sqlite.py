@@ -37,14 +37,14 @@ HEADLINE = orjson.dumps(HEADLINE_SERIES).decode()
 EPOCH_ALPHABET = string.ascii_lowercase + string.digits
 EPOCH_CHARS = 12
 HISTORY_DAYS = 14
-KEY_HOURS = 49  # a reading is refused when 48 h old, so its key is of no use later
+KEY_HOURS = 49  # a reading is refused when 48 h old, so its key is useless later
 PRUNE_EVERY_S = 60.0
 PROBE_EVERY_S = 10.0
-APPLICATION_ID = 0x504C5754  # “PLWT”: whose file it is
+APPLICATION_ID = 0x504C5754  # “PLWT”: marks the file as ours
 PRUNE_EVERY_WRITES = 500
-PRUNE_CHUNK = 2_000  # events and keys that one transaction drops: four times what was written in between
+PRUNE_CHUNK = 2_000  # events and keys deleted by one transaction: four times what was written in between
 PRUNE_READINGS_CHUNK = 20_000  # readings: a patch with all its runways writes seventeen
-PRUNE_CHUNKS_MAX = 500  # of one explicit run, and of the one at the start
+PRUNE_CHUNKS_MAX = 500  # of one explicit run, and of the run at the start
 
 
 class SqliteObservationStore:
@@ -109,7 +109,7 @@ class SqliteObservationStore:
         return await self._writer.run(self._prune_unit())
 
     def keep(self, events_s: float | None = None, history_days: float | None = None) -> None:
-        """How long events and readings are kept from now on; None: as usual."""
+        """Set how long events and readings are kept from now on; None: the default."""
         self._retention = self._usual if events_s is None else timedelta(seconds=events_s)
         self._history = timedelta(days=HISTORY_DAYS if history_days is None else history_days)
 
@@ -131,8 +131,8 @@ class SqliteObservationStore:
         return total
 
     async def trouble(self) -> str | None:
-        """Why the file cannot be used; None when it can. A write that failed is told until one succeeds again, and
-        where nobody writes a mark is written instead, one at a time and not more often than every 10 s.
+        """Why the file cannot be used; None if it can. A failed write is reported until one succeeds; without other
+        writes a mark is written to find out, one at a time and at most every 10 s.
         """
         if self._damage is None and self._writer.still_unsure(PROBE_EVERY_S):
             if self._probing is None or self._probing.done():
@@ -145,7 +145,7 @@ class SqliteObservationStore:
         return self._writer.damage or self._reads.damage
 
     async def _probe(self) -> None:
-        with suppress(BackendError):  # the writer keeps what was wrong
+        with suppress(BackendError):  # the writer keeps the error
             await self._writer.run(_mark)
 
     async def aclose(self) -> None:
@@ -187,12 +187,12 @@ def _prepare(connection: sqlite3.Connection) -> str:
 
 
 def _mark(connection: sqlite3.Connection) -> None:
-    """Writes one page, the same bytes each time; what is prepared stays so."""
+    """Writes one page, the same bytes each time; prepared statements stay valid."""
     connection.execute(f"pragma application_id = {APPLICATION_ID}")
 
 
 def _prune_chunk(connection: sqlite3.Connection, *, now: datetime, retention: timedelta, history: timedelta) -> int:
-    """Events dropped; the mark of each city moves in the same transaction."""
+    """Returns the number of events deleted; each city's pruning mark moves in the same transaction."""
     settle(connection)
     events = (stamp(now - retention), PRUNE_CHUNK)
     connection.execute(Q.mark_pruned, events)
@@ -217,7 +217,7 @@ def _history(connection: sqlite3.Connection, city: str, since_ms: int) -> list[t
 
 
 def _latest(connection: sqlite3.Connection, cities: list[str] | None) -> list[tuple[Any, ...]]:
-    """By city, series, source; a recent reading in the place of what was the newest before."""
+    """By city, series, source; a recent reading replaces the earlier newest one."""
     if cities is None:
         rows = connection.execute(Q.latest_all)
     else:
@@ -235,7 +235,7 @@ def _highs(connection: sqlite3.Connection, since: Mapping[str, datetime]) -> dic
     ]
     recent = connection.execute(Q.recent_highs, (HEADLINE,))
     found += [row for row in recent if row[0] in starts and row[2] >= starts[row[0]]]
-    found.sort(key=lambda row: (row[1], -row[2]))  # of equal highs the first in time is the last here, and stays
+    found.sort(key=lambda row: (row[1], -row[2]))  # of equal highs the earliest comes last, and wins
     return {city: (high_c, time_of(at)) for city, high_c, at in found}
 
 

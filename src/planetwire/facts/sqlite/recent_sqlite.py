@@ -1,6 +1,6 @@
-"""Readings newer than their whole curve, appended in commit order, and their move to where curves lie together.
+"""Readings newer than their whole curve, appended in commit order and later moved to history, ordered by curve.
 
-Invariant: of each curve, whatever is here is newer than whatever is in `observation_history`, and rises by id.
+Invariant: of each curve, all readings here are newer than those in `observation_history`, and rise by id.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from planetwire.facts.sqlite.rows_sqlite import insert
 
 Q = queries_beside(__file__)
 
-MOVE_AT = 500  # readings: a move is then a millisecond or two, and a curve is read with few rows beside it
+MOVE_AT = 500  # readings: a move then takes a millisecond or two, and reading a curve scans few rows here
 
 
 def add(connection: sqlite3.Connection, size: int, rows: Sequence[tuple[object, ...]]) -> None:
-    """Append readings with their content's hash to so many; when they are many, move all."""
+    """Append readings with their content hashes to the `size` present ones; from MOVE_AT on, move all to history."""
     insert(connection, Q.add, rows)
     if size + len(rows) >= MOVE_AT:
         _move(connection)
 
 
 def settle(connection: sqlite3.Connection) -> None:
-    """From here on history and newest readings hold everything."""
+    """Move all to history: afterwards it and the newest readings are complete."""
     if connection.execute(Q.size).fetchone()[0]:
         _move(connection)
 

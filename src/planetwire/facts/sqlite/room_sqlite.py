@@ -1,4 +1,4 @@
-"""Room inside the observation file that the next readings fill before it grows."""
+"""Free space inside the observation file, used up before it grows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Q = queries_beside(__file__)
 
 
 def free_bytes(path: Path) -> int:
-    """0 for a file that is not there, or that cannot be asked now."""
+    """0 for a file that does not exist or cannot be read now."""
     if not path.exists():
         return 0
     try:

@@ -1,4 +1,4 @@
-"""Inserts of several rows by one statement: SQLite begins and ends it once, and Python's lock is let go of once."""
+"""Inserts several rows per statement: SQLite starts and ends it once, and the GIL is released once."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import chain
 
-ROWS_MAX = 32  # of one statement; fewer are a sum of powers of two, so that few statements are prepared
+ROWS_MAX = 32  # per statement; fewer are split into powers of two, so that few statements are prepared
 
 
 def insert(connection: sqlite3.Connection, statement: str, rows: Sequence[tuple[object, ...]]) -> None:
-    """`statement` ends with the VALUES of one row. `insert or fail`: an undo of its own would copy every page."""
+    """`statement` ends with the VALUES of one row. Use `insert or fail`: a statement journal would copy every page."""
     done, size = 0, ROWS_MAX
     while done < len(rows):
         while size > len(rows) - done:

@@ -1,7 +1,7 @@
-"""One thread that writes to a SQLite file: what waits is committed together, so a flush to disk is shared.
+"""One thread that writes to a SQLite file with group commit, so that waiting units share a flush to disk.
 
-A unit of work is all or nothing; units of one commit do not depend on each other. Results are handed over on
-the event loop in commit order, first to the listener and then to those who wait.
+A unit of work is all or nothing; units of one commit do not depend on each other. Results are delivered on the event
+loop in commit order, first to the listener and then to the waiters.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from planetwire.runtime.failpoint import failpoint
 log = get_logger()
 R = TypeVar("R")
 Work = Callable[[sqlite3.Connection], Any]
-Append = Callable[[sqlite3.Connection, Sequence[Any]], Sequence[Any]]  # one result an item
+Append = Callable[[sqlite3.Connection, Sequence[Any]], Sequence[Any]]  # one result per item
 
-GROUP_MAX = 200  # weight of one commit; a heavier unit is committed alone
+GROUP_MAX = 200  # weight per commit; a heavier unit is committed alone
 WAITING_MAX = 2_000  # units not yet committed; more are refused
 WRITE_TIMEOUT_S = 30.0
 CLOSE_TIMEOUT_S = 30.0
@@ -57,7 +57,7 @@ class Writer:
         busy_timeout_s: float,
         on_committed: Callable[[Sequence[Any]], None],
     ) -> None:
-        """`append` is given the items of all units that wait together."""
+        """`append` gets the items of all units of a group."""
         self._path = path
         self._append = append
         self._busy_timeout_s = busy_timeout_s
@@ -71,11 +71,11 @@ class Writer:
         self._connection: sqlite3.Connection | None = None
         self._checkpoints = Checkpoints(path)
         self.trouble: str | None = None  # why the last write failed; None after one that succeeded
-        self.damage: str | None = None  # stays: a damaged file does not mend itself
+        self.damage: str | None = None  # never reset: a damaged file does not repair itself
         self.wrote_at_s = monotonic()
 
     async def start(self, prepare: Callable[[sqlite3.Connection], R]) -> R:
-        """Open the file, run `prepare` on it, then take units. Raises SetupError when the file cannot be used."""
+        """Open the file, run `prepare` on it, then accept units. Raises SetupError when the file cannot be used."""
         self._loop = asyncio.get_running_loop()
         try:
             result = await asyncio.to_thread(self._open, prepare)
@@ -87,7 +87,7 @@ class Writer:
 
     def _open(self, prepare: Callable[[sqlite3.Connection], R]) -> R:
         make_folders(self._path.parent)
-        make_file(self._path)  # SQLite gives what lies beside it the same rights
+        make_file(self._path)  # SQLite gives its side files the same permissions
         for beside in ("-wal", "-shm"):
             close_to_others(self._path.with_name(self._path.name + beside))
         connection = self._connect()
@@ -101,14 +101,14 @@ class Writer:
         return result
 
     def _reserve(self, connection: sqlite3.Connection) -> None:
-        """A file that cannot grow now, on a full disk say, can still be read."""
+        """A file that cannot grow now, as on a full disk, can still be read."""
         try:
             reserve_journal(self._path, connection, FALLBACK_PAGES)
         except (sqlite3.Error, OSError) as error:
             log.warning("facts.observation.not_reserved", error=repr(error))
 
     def still_unsure(self, for_s: float) -> bool:
-        """Whether nothing was written for so long, or the last write failed: only another one can tell."""
+        """Whether nothing was written for so long, or the last write failed: only another write can tell."""
         return self.trouble is not None or monotonic() - self.wrote_at_s >= for_s
 
     def run(self, work: Callable[[sqlite3.Connection], R]) -> Awaitable[R]:
@@ -136,7 +136,7 @@ class Writer:
         return unit.done
 
     def _give_up(self) -> None:
-        """One timer for all, since nearly all are done in time: it looks at the oldest and is set for the next."""
+        """One timer for all, since nearly all are done in time: it checks the oldest and is reset for the next."""
         assert self._loop is not None
         self._watch = None
         late_s = self._loop.time() - WRITE_TIMEOUT_S
@@ -148,13 +148,13 @@ class Writer:
                 unit.done.set_exception(LogWriteFailed(f"the disk did not answer within {WRITE_TIMEOUT_S:.0f} s"))
 
     async def aclose(self) -> None:
-        """Commit what was accepted, then close. Twice is the same as once."""
+        """Commit what was accepted, then close. Idempotent."""
         if not self._closed:
             self._closed = True
             self._queue.put(None)
         if self._thread.ident is not None:
             await asyncio.to_thread(self._thread.join, CLOSE_TIMEOUT_S)
-            await asyncio.sleep(0)  # the last results were handed over before the thread ended
+            await asyncio.sleep(0)  # the last results were delivered before the thread ended
         if self._watch is not None:
             self._watch.cancel()
 
@@ -199,7 +199,7 @@ class Writer:
             self._abandon(units, error)
 
     def _apply(self, connection: sqlite3.Connection, units: list[_Unit]) -> None:
-        """All together; when that fails, each by itself: its own mistake is its own, the file's is everybody's."""
+        """All together; if that fails, each by itself: an invalid unit fails alone, an error of the file fails all."""
         try:
             self._together(connection, units)
         except Exception as error:
@@ -247,7 +247,7 @@ class Writer:
     def _connect(self) -> sqlite3.Connection:
         connection = connect(self._path, busy_timeout_s=self._busy_timeout_s)
         connection.execute(f"pragma wal_autocheckpoint = {FALLBACK_PAGES}")
-        connection.execute("pragma secure_delete = off")  # else every page that pruning frees is written once more
+        connection.execute("pragma secure_delete = off")  # else every page that pruning frees is written again
         return connection
 
     def _drop_connection(self) -> None:
@@ -260,7 +260,7 @@ class Writer:
         assert self._loop is not None
         try:
             self._loop.call_soon_threadsafe(self._deliver, units)
-        except RuntimeError:  # the loop is gone; what was committed is found again from the file
+        except RuntimeError:  # the loop is closed; the committed events are in the file
             log.warning("facts.observation.unheard", units=len(units))
 
     # --- the loop again

@@ -46,7 +46,7 @@ def of_error(error: PlanetwireError, path: str) -> JSONResponse:
         log.error("web.request.failed", path=path, code=error.code, error=error.message)
     if error.status == 401:
         headers = {"WWW-Authenticate": "Bearer"}
-    return problem(error.status, error.code, error.message, headers, error.told)
+    return problem(error.status, error.code, error.message, headers, error.extensions)
 
 
 async def _ours(request: Request, error: Exception) -> JSONResponse:

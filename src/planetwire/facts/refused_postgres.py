@@ -1,4 +1,4 @@
-"""A fact that the database refuses is put aside and told; the others of its batch are written."""
+"""A fact that the database refuses is skipped and logged; the others of its batch are written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planetwire.model import Fact
 log = get_logger()
 T = TypeVar("T")
 
-# What a value can be at fault for; trouble with the server is none of it and travels on.
+# Errors that a value can cause; those of the server are not caught.
 DATA_FAULTS = (
     asyncpg.DataError,
     asyncpg.IntegrityConstraintViolationError,
@@ -28,7 +28,7 @@ DATA_FAULTS = (
 )
 
 
-async def each_that_can(
+async def skipping_refused(
     connection: Connection,
     source: str,
     facts: Sequence[Fact],
@@ -36,7 +36,7 @@ async def each_that_can(
     *,
     doing: str,
 ) -> list[T]:
-    """What `put` gave for all facts, or for each half if one of them is at fault, down to that one alone."""
+    """The result of `put` for all facts; if one of them is faulty, of each half, down to the faulty one, skipped."""
     try:
         async with connection.transaction():
             return [await put(facts)]
@@ -49,5 +49,5 @@ async def each_that_can(
     return [
         result
         for half in (facts[:middle], facts[middle:])
-        for result in await each_that_can(connection, source, half, put, doing=doing)
+        for result in await skipping_refused(connection, source, half, put, doing=doing)
     ]
