@@ -11,7 +11,8 @@ import { freshnessOf, lookOf } from "./earth_freshness";
 import { keepHidden } from "./earth_memory";
 import { ChevronIcon } from "./icons";
 import { codeText } from "./reasons";
-import { layerTitle, provenanceIn, useEarth, useEarthAccess, useJobs, useLayer } from "./use_earth";
+import { layerTitle, provenanceIn, useEarth, useEarthAccess, useLayer } from "./use_earth";
+import { useJobs } from "./use_jobs";
 import { useNow } from "./use_now";
 
 /** The newest success of the layer or of any of its sources, ms. */
