@@ -21,6 +21,7 @@ from planetwire.supervise.commands.command import opened as _settings
 from planetwire.supervise.commands.jobs_commands import jobs
 from planetwire.supervise.commands.outbox_commands import outbox
 from planetwire.supervise.commands.tokens_commands import tokens
+from planetwire.supervise.declaring.commands import sources
 
 app = typer.Typer(
     help="A self-hosted live-Earth platform.",
@@ -292,15 +293,6 @@ def doctor(
 
 
 @app.command()
-def sources(as_json: AsJson = False) -> None:
-    """What runs when, and how the last run of each source ended."""
-    from planetwire.supervise.commands import sources_cli
-
-    with _settings("sources") as settings:
-        say(sources_cli.listing(settings, as_json=as_json))
-
-
-@app.command()
 def layers(as_json: AsJson = False) -> None:
     """What the globe can show: how much of each layer there is, and how old it is."""
     from planetwire.supervise.commands import layers_cli
@@ -330,6 +322,7 @@ def audit(
 
 app.add_typer(jobs, name="jobs")
 app.add_typer(outbox, name="outbox")
+app.add_typer(sources, name="sources")
 app.add_typer(tokens, name="tokens")
 
 

@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest";
 import { jsonResponse } from "../testing/clock";
 import { formatCursor, parseCursor } from "./cursor";
 import { createHttp } from "./http";
-import { changeSource, fetchJobs, fetchSources, jobRow, submitJob } from "./job_wire";
+import { fetchJobs, jobRow, submitJob } from "./job_wire";
 import { fetchLayers, fetchSnapshot } from "./layer_wire";
+import { changeSource, fetchSources } from "./source_wire";
 import { parseFrame } from "./websocket_frames";
 
 const EPOCH = "abcdefghijkl";
@@ -73,9 +74,10 @@ describe("snapshots", () => {
 describe("the registry", () => {
   it("needs no more of a layer than its id", async () => {
     const { http } = serving({ items: [{ id: "volcanoes" }, { title: "nameless" }] });
-    expect(await fetchLayers(http)).toMatchObject([
-      { id: "volcanoes", title: "volcanoes", title_zh: "volcanoes", count: 0 },
-    ]);
+    expect(await fetchLayers(http)).toMatchObject({
+      layers: [{ id: "volcanoes", title: "volcanoes", title_zh: "volcanoes", count: 0 }],
+      revision: 0,
+    });
   });
 });
 

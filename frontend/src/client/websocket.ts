@@ -1,5 +1,5 @@
 /**
- * The one socket of the Earth page: joins, detects silence, reconnects, and resumes from its cursor.
+ * The one socket of the Earth page, and of the Sources page: joins, detects silence, reconnects, and resumes from its cursor.
  * Revisions passed on rise strictly within an epoch; there is never a second open socket.
  */
 import { type Backoff, createBackoff } from "./backoff";
@@ -35,6 +35,8 @@ export interface SocketHandlers {
   onJoined(resumed: boolean): void;
   onEvent(event: EarthEvent): void;
   onJob(job: JobRow): void;
+  /** Sources were declared otherwise: the list of layers of this revision is another one. */
+  onLayers(revision: number): void;
   /** The unbroken run ended; everything shown must be fetched again. */
   onResync(reason: string): void;
 }
@@ -43,6 +45,8 @@ export interface SocketDeps {
   open(): SocketLike;
   timers: Timers;
   handlers: SocketHandlers;
+  /** All of them unless said otherwise. */
+  channels?: readonly Channel[];
   backoff?: Backoff;
   debug?: (message: string, detail: unknown) => void;
 }
@@ -57,9 +61,10 @@ export interface EarthSocket {
 }
 
 export const CHANNELS = ["earth_updates", "datasource_tasks"] as const;
+export type Channel = (typeof CHANNELS)[number];
 
 export function createEarthSocket(deps: SocketDeps): EarthSocket {
-  const { timers, handlers } = deps;
+  const { timers, handlers, channels = CHANNELS } = deps;
   const backoff = deps.backoff ?? createBackoff();
   const debug = deps.debug ?? ((message, detail) => console.debug(message, detail));
   let state: SocketState = "idle";
@@ -132,8 +137,9 @@ export function createEarthSocket(deps: SocketDeps): EarthSocket {
   function subscribe(): void {
     asked = cursor;
     move("opened");
-    const since = cursor ? { since: { earth_updates: formatCursor(cursor) } } : {};
-    socket?.send(JSON.stringify({ subscribe: CHANNELS, ...since }));
+    const since =
+      cursor && channels.includes("earth_updates") ? { since: { earth_updates: formatCursor(cursor) } } : {};
+    socket?.send(JSON.stringify({ subscribe: channels, ...since }));
   }
 
   function receive(data: unknown): void {
@@ -159,6 +165,9 @@ export function createEarthSocket(deps: SocketDeps): EarthSocket {
         break;
       case "heartbeat":
         advance(frame.cursor);
+        break;
+      case "layers":
+        handlers.onLayers(frame.revision);
         break;
       case "resync":
         resync(frame.channel, frame.reason);

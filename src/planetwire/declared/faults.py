@@ -54,7 +54,7 @@ class DeclarationFaults(InputError):
         self.more = len(found) - len(self.faults)
         self.name = name
         super().__init__("\n".join(one.text(name) for one in self.faults))
-        self.told = {"faults": [one.record() for one in self.faults]}
+        self.extensions = {"faults": [one.record() for one in self.faults]}
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
