@@ -21,6 +21,7 @@ from planetwire.supervise.commands.command import opened as _settings
 from planetwire.supervise.commands.jobs_commands import jobs
 from planetwire.supervise.commands.outbox_commands import outbox
 from planetwire.supervise.commands.tokens_commands import tokens
+from planetwire.supervise.declaring.commands import sources
 
 app = typer.Typer(
     help="A self-hosted live-Earth platform.",
@@ -28,6 +29,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+DECLARATIONS = (".yaml", ".yml", ".json")
 STAGES = ("jobs", "collect", "facts", "layers", "outbox", "relay", "stream", "web")
 
 
@@ -209,20 +211,60 @@ def path() -> None:
 
 @app.command()
 def parse(
-    source: str,
+    source: Annotated[str, typer.Argument(help="A source, or the file of a declaration (.yaml, .yml, .json).")],
     file: Annotated[str, typer.Argument(help="A file, or - for standard input.")],
     at: Annotated[str | None, typer.Option("--at", help="Reference time, ISO 8601; default now.")] = None,
 ) -> None:
     """Rows and rejects of one body as JSON, without a database."""
-    from planetwire.wiring.commands import parse_body
+    from planetwire.wiring.commands import parse_body, parse_declared
 
     with _settings("parse"):
-        try:
-            body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        except OSError as error:
-            say(f"planetwire: cannot read {file}: {error.strerror}", err=True)
-            raise typer.Exit(1) from error
-        say(json.dumps(parse_body(source, body, _time(at)), ensure_ascii=False))
+        body = _bytes_of(file)
+        if Path(source).suffix in DECLARATIONS:
+            parsed = parse_declared(_text_of(source), source, body, _time(at))
+        else:
+            parsed = parse_body(source, body, _time(at))
+        say(json.dumps(parsed, ensure_ascii=False))
+
+
+@app.command("check-source")
+def check_source(
+    file: Annotated[str, typer.Argument(help="The declaration, or - for standard input.")],
+    against: Annotated[str | None, typer.Option("--against", help="A body to read with it.")] = None,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Ask its address once, and read what comes.")] = False,
+    at: Annotated[str | None, typer.Option("--at", help="Reference time, ISO 8601; default now.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What is wrong with a declared source, and what it makes of a body; exit 1 when something is wrong."""
+    import asyncio
+
+    from planetwire.wiring.commands import check_source as check
+
+    if against is not None and fetch:
+        raise typer.BadParameter("either a body or the address", param_hint="--fetch")
+    with _settings("check-source") as settings:
+        name = "standard input" if file == "-" else file
+        body = None if against is None else _bytes_of(against)
+        checked = asyncio.run(check(settings, _text_of(file), name, body, _time(at), fetch=fetch))
+        say(json.dumps(checked.record, ensure_ascii=False, indent=2) if as_json else checked.text)
+        if not checked.good:
+            raise typer.Exit(1)
+
+
+def _bytes_of(file: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        say(f"planetwire: cannot read {file}: {error.strerror}", err=True)
+        raise typer.Exit(1) from error
+
+
+def _text_of(file: str) -> str:
+    try:
+        return _bytes_of(file).decode("utf-8")
+    except UnicodeDecodeError as error:
+        say(f"planetwire: {file} is no text in UTF-8", err=True)
+        raise typer.Exit(1) from error
 
 
 def _time(text: str | None) -> datetime:
@@ -248,15 +290,6 @@ def doctor(
         say(json.dumps(steps, indent=2) if as_json else render(steps))
         if not healthy(steps):
             raise typer.Exit(1)
-
-
-@app.command()
-def sources(as_json: AsJson = False) -> None:
-    """What runs when, and how the last run of each source ended."""
-    from planetwire.supervise.commands import sources_cli
-
-    with _settings("sources") as settings:
-        say(sources_cli.listing(settings, as_json=as_json))
 
 
 @app.command()
@@ -289,6 +322,7 @@ def audit(
 
 app.add_typer(jobs, name="jobs")
 app.add_typer(outbox, name="outbox")
+app.add_typer(sources, name="sources")
 app.add_typer(tokens, name="tokens")
 
 

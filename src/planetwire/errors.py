@@ -6,9 +6,11 @@ PlanetwireError
 │   ├── Unauthorised      401   no or wrong credentials
 │   ├── Forbidden         403   known caller, not allowed
 │   ├── NotFound          404
-│   └── NotAcceptable     406   the caller accepts none of our formats
+│   ├── NotAcceptable     406   the caller accepts none of our formats
+│   └── Unconditional     428   it replaces something without If-Match
 ├── StateError            409   the request is valid, the present state forbids it
 │   ├── ConfirmNeeded     409   it deletes rows, and was not confirmed
+│   ├── Outdated          412   somebody else changed it since the caller read it
 │   └── LeaseLost         409   this worker no longer owns the job; its batch was rolled back
 ├── FeedError             –     an outside feed failed; the job ends failed or backs off, facts stay
 ├── SetupError            –     the installation cannot start as configured; the message says what to do
@@ -78,6 +80,13 @@ class NotAcceptable(InputError):
     code = "not_acceptable"
 
 
+class Unconditional(InputError):
+    """The caller replaces something without saying what he has seen of it (`If-Match`)."""
+
+    status = 428
+    code = "precondition_required"
+
+
 class StateError(PlanetwireError):
     """The present state forbids the request."""
 
@@ -93,6 +102,13 @@ class ConfirmNeeded(StateError):
     def __init__(self, message: str, extensions: Mapping[str, object]) -> None:
         super().__init__(message)
         self.extensions = extensions
+
+
+class Outdated(StateError):
+    """Somebody else changed it since the caller looked."""
+
+    status = 412
+    code = "revision_moved"
 
 
 class LeaseLost(StateError):

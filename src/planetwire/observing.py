@@ -102,6 +102,10 @@ class Sources:
     """The known sources: those that push, and those that feeds declare. Any other gets the routine profile."""
 
     def __init__(self, declared: Iterable[ObservedSource] = ()) -> None:
+        self.know(declared)
+
+    def know(self, declared: Iterable[ObservedSource]) -> None:
+        """From now on these are what feeds declare."""
         self._known = {one.name: one for one in (*PUSHED, *declared)}
 
     def profile(self, source: str, metar_cadence_s: int = METAR_CADENCE_S) -> SourceProfile:

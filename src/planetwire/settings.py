@@ -173,6 +173,9 @@ class Settings(BaseSettings):
         "none", description="none, or the https:// address of a webhook that receives every change of a layer."
     )
     changes_bus_secret: SecretStr | None = Field(None, description="Signs those requests; unset: generated.")
+    sources_private: bool = Field(
+        False, description="Whether a declared source may be asked at an address of this machine or a private network."
+    )
     host: str = Field("127.0.0.1", description="Address to listen on.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 takes a free one.")
     allowed_hosts: str = Field(

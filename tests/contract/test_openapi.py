@@ -108,6 +108,7 @@ CLOSED = {
     "/api/v1/audit",
     "/api/v1/jobs/{task_id}/acts",
     "/api/v1/jobs/{task_id}/log",
+    "/api/v1/sources/{name}/declaration",
     "/api/v1/sources/{source}/rows",
 }
 

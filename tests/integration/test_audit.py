@@ -12,6 +12,7 @@ from fastapi import FastAPI
 
 from ledger_tools import SOMEBODY, claim_one, queue_on, until, wish
 from planetwire.audit.audit_postgres import PostgresAuditLog
+from planetwire.catalogue.catalogue import Catalogue
 from planetwire.database.postgres import Pool
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.sources_postgres import PostgresSourceStore
@@ -25,7 +26,7 @@ from planetwire.web.access import audit, session
 from planetwire.web.access.auth import Guard
 from planetwire.web.earth import job_notes, jobs, sources
 from planetwire.web.http import problems
-from planetwire.wiring.commands import rows_of
+from planetwire.wiring.catalogue import rows_counter
 
 TOKEN = "admin-token-of-the-test"
 ADMIN = {"Authorization": f"Bearer {TOKEN}"}
@@ -40,9 +41,9 @@ async def client(pg_pool: Pool) -> AsyncIterator[httpx.AsyncClient]:
     notes = audit.Notes(log, _Clock())
     app = FastAPI()
     problems.install(app)
-    app.include_router(jobs.router(desk, board, guard, rows_of(pg_pool)))
+    app.include_router(jobs.router(desk, board, guard, rows_counter(pg_pool, Catalogue())))
     app.include_router(job_notes.router(board, log, PostgresJobLog(pg_pool, 60), guard))
-    app.include_router(sources.router(store, guard, pause=desk.pause, rows_of=rows_of(pg_pool)))
+    app.include_router(sources.router(store, guard, pause=desk.pause, rows_of=rows_counter(pg_pool, Catalogue())))
     app.include_router(session.router(guard, notes, halves=[], simulated=False, version="0"))
     app.include_router(audit.router(log, guard))
     transport = httpx.ASGITransport(app=app, client=("192.0.2.9", 1234))

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 
 from ledger_tools import ALL_TYPES, claim_one, queue_on, row_of
 from planetwire.audit.audit_postgres import PostgresAuditLog
+from planetwire.catalogue.catalogue import Catalogue
 from planetwire.database.postgres import Pool
 from planetwire.errors import NotFound
 from planetwire.facts.sources_postgres import PostgresSourceStore
@@ -23,7 +24,7 @@ from planetwire.web.access import audit
 from planetwire.web.access.auth import Guard
 from planetwire.web.earth import job_notes, jobs, sources
 from planetwire.web.http import problems
-from planetwire.wiring.commands import rows_of
+from planetwire.wiring.catalogue import rows_counter
 
 ADMIN = {"Authorization": "Bearer admin-token"}
 ALIASES = {"celestrak_tle": "celestrak_gp"}
@@ -40,7 +41,8 @@ async def client(pg_pool: Pool) -> AsyncIterator[httpx.AsyncClient]:
     app = FastAPI()
     problems.install(app)
     canonical = lambda source: ALIASES.get(source, source)  # noqa: E731
-    board, desk, counted = PostgresJobBoard(pg_pool), PostgresJobDesk(pg_pool, queue), rows_of(pg_pool)
+    board, desk = PostgresJobBoard(pg_pool), PostgresJobDesk(pg_pool, queue)
+    counted = rows_counter(pg_pool, Catalogue())
     app.include_router(jobs.router(desk, board, guard, counted, canonical, admit=_no_fairies))
     audit_log = PostgresAuditLog(pg_pool, keep_days=90)
     app.include_router(job_notes.router(board, audit_log, PostgresJobLog(pg_pool, keep_s=60), guard))

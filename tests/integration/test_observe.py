@@ -459,3 +459,31 @@ async def test_a_failing_service_of_runway_readings_is_noted_and_asked_again_lat
     assert {patch["city"] for patch in bench.sink.patches} == {
         "seoul", "busan", "beijing", "shanghai", "guangzhou", "chengdu", "chongqing", "wuhan", "qingdao",
     }  # fmt: skip
+
+
+async def test_a_feed_that_is_declared_while_others_run_begins_and_ends_with_its_declaration(bench: Bench) -> None:
+    feeds = dict(observation_feeds())
+    feed = feeds.pop(SOURCE)
+    settings = Settings(data_dir=bench.folder, feeds={SOURCE: {"url": f"{bench.server.url}{PATH}"}})  # type: ignore[dict-item]
+    run = ObservationFeeds(feeds, bench.client, bench.sink, bench.states, bench.clock, settings)
+    running = asyncio.ensure_future(run.run())
+    feeds[SOURCE] = feed
+    await run.renew()
+    async with asyncio.timeout(60):
+        await bench.sink.delivered.wait()
+        while bench.record.get("last_success_at") is None:
+            await asyncio.sleep(0.01)
+    del feeds[SOURCE]
+    await run.renew()
+    asked = bench.server.counts[PATH].requests
+    for _ in range(5):
+        bench.advance(3_600)
+        await asyncio.sleep(0)
+    feeds[SOURCE] = feed
+    await run.renew()
+    async with asyncio.timeout(60):
+        while bench.server.counts[PATH].requests == asked:
+            bench.advance(60)
+            await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)

@@ -46,7 +46,7 @@ class Run:
     """One collect job of the earthquakes, as the program wires it."""
 
     def __init__(self, pool: Pool) -> None:
-        self.pool, self.queue, self.facts = pool, queue_on(pool), deriving_facts(pool)
+        self.pool, self.queue, self.facts = pool, queue_on(pool), deriving_facts(pool, REGISTRY)
 
     async def put(self, *facts: Fact) -> list[tuple[str, str, int]]:
         """What changed by it, but for the facts and what search holds of them."""

@@ -74,9 +74,10 @@ describe("snapshots", () => {
 describe("the registry", () => {
   it("needs no more of a layer than its id", async () => {
     const { http } = serving({ items: [{ id: "volcanoes" }, { title: "nameless" }] });
-    expect(await fetchLayers(http)).toMatchObject([
-      { id: "volcanoes", title: "volcanoes", title_zh: "volcanoes", count: 0 },
-    ]);
+    expect(await fetchLayers(http)).toMatchObject({
+      layers: [{ id: "volcanoes", title: "volcanoes", title_zh: "volcanoes", count: 0 }],
+      revision: 0,
+    });
   });
 });
 

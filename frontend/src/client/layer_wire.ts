@@ -42,10 +42,19 @@ function layerInfo(value: unknown): LayerInfo | null {
   };
 }
 
-export async function fetchLayers(http: Http): Promise<LayerInfo[]> {
+export interface LayerList {
+  readonly layers: readonly LayerInfo[];
+  /** Of the declared sources that the server knew when it answered; 0 when it does not say. */
+  readonly revision: number;
+}
+
+export async function fetchLayers(http: Http): Promise<LayerList> {
   const body = await http.get<unknown>("/api/v1/layers", { cache: "no-cache" });
   const list = Array.isArray(body) ? body : (record(body)?.items ?? record(body)?.layers);
-  return Array.isArray(list) ? list.flatMap((item) => layerInfo(item) ?? []) : [];
+  return {
+    layers: Array.isArray(list) ? list.flatMap((item) => layerInfo(item) ?? []) : [],
+    revision: whole(record(body)?.declared_revision) ?? 0,
+  };
 }
 
 export function isFeature(value: unknown): value is Feature {

@@ -59,6 +59,7 @@ function setUp(timers: ManualTimers = manualTimers()) {
       onJoined: (resumed) => joins.push(resumed),
       onEvent: (event) => events.push(event),
       onJob: (job) => jobs.push(job.id),
+      onLayers: () => undefined,
       onResync: (reason) => resyncs.push(reason),
     },
   });
@@ -296,7 +297,14 @@ describe("silence and return", () => {
       open: () => sockets[sockets.push(new FakeSocket()) - 1] as FakeSocket,
       timers,
       backoff,
-      handlers: { onState: nothing, onJoined: nothing, onEvent: nothing, onJob: nothing, onResync: nothing },
+      handlers: {
+        onState: nothing,
+        onJoined: nothing,
+        onEvent: nothing,
+        onJob: nothing,
+        onLayers: nothing,
+        onResync: nothing,
+      },
     });
     const live = (for_ms: number) => {
       sockets.at(-1)?.accept();

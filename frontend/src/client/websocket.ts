@@ -35,6 +35,8 @@ export interface SocketHandlers {
   onJoined(resumed: boolean): void;
   onEvent(event: EarthEvent): void;
   onJob(job: JobRow): void;
+  /** Sources were declared otherwise: the list of layers of this revision is another one. */
+  onLayers(revision: number): void;
   /** The unbroken run ended; everything shown must be fetched again. */
   onResync(reason: string): void;
 }
@@ -163,6 +165,9 @@ export function createEarthSocket(deps: SocketDeps): EarthSocket {
         break;
       case "heartbeat":
         advance(frame.cursor);
+        break;
+      case "layers":
+        handlers.onLayers(frame.revision);
         break;
       case "resync":
         resync(frame.channel, frame.reason);

@@ -11,6 +11,7 @@ export type Frame =
   | { kind: "job"; job: JobRow }
   | { kind: "resync"; channel: string | null; reason: string }
   | { kind: "heartbeat"; cursor: Cursor | null }
+  | { kind: "layers"; revision: number }
   | { kind: "error"; code: string }
   | { kind: "unknown"; label: string };
 
@@ -69,6 +70,8 @@ function controlFrame(frame: Raw, type: string): Frame {
       return { kind: "resync", channel: text(frame.channel), reason: text(frame.reason) ?? "unknown" };
     case "heartbeat":
       return { kind: "heartbeat", cursor: parseCursor(frame.cursor) };
+    case "layers_changed":
+      return { kind: "layers", revision: whole(frame.revision) ?? 0 };
     case "error":
       return { kind: "error", code: text(frame.code) ?? "unknown" };
     default:

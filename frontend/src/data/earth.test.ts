@@ -3,13 +3,14 @@ import { createHttp } from "../client/http";
 import type { SocketLike } from "../client/websocket";
 import { jsonResponse, manualTimers, settle } from "../testing/clock";
 import { jobOf } from "../testing/jobs";
-import { createEarth, FIRST_LOAD_MS, type Notice, REGISTRY_IDLE_MS } from "./earth";
+import { createEarth, FIRST_LOAD_MS, type Notice, REGISTRY_BEHIND_MS, REGISTRY_IDLE_MS } from "./earth";
 
 const EPOCH = "abcdefghijkl";
 
 /** A small server: a registry of two layers, one of which can fail. */
 class Server {
   revision = 1;
+  declared = 0;
   objects: Record<string, number> = { satellites: 3, earthquakes: 2 };
   failing = new Set<string>();
   asked: string[] = [];
@@ -38,7 +39,7 @@ class Server {
         sources: [`${id}_feed`],
         count,
       }));
-      return { items, next_cursor: null };
+      return { items, next_cursor: null, declared_revision: this.declared };
     }
     if (name === "jobs") return { items: this.jobs, next_cursor: null };
     if (name === "sources") return { items: [{ source: "satellites_feed", enabled: true }], next_cursor: null };
@@ -132,7 +133,7 @@ describe("opening the page", () => {
     const { earth, server, line, view } = setUp();
     earth.start();
     await settle();
-    expect(server.asked).toEqual([]);
+    expect(server.asked.filter((path) => path.endsWith("/layers"))).toEqual([]);
     line().join(1);
     await settle();
     expect([view("satellites")?.count, view("earthquakes")?.count]).toEqual([3, 2]);
@@ -214,6 +215,26 @@ describe("changes", () => {
     timers.advance(REGISTRY_IDLE_MS);
     await settle();
     expect(view("volcanoes")?.count).toBe(5);
+  });
+
+  it("a layer that is declared, or taken away, is told and read, also from a process that knows it later", async () => {
+    const { earth, server, timers, line, view } = await live();
+    server.objects.volcanoes = 5;
+    line().say({ type: "layers_changed", revision: 7 });
+    server.declared = 6;
+    timers.advance(0);
+    await settle();
+    server.declared = 7;
+    delete server.objects.satellites;
+    timers.advance(REGISTRY_BEHIND_MS);
+    await settle();
+    expect(view("volcanoes")?.count).toBe(5);
+    expect(view("satellites")).toBeUndefined();
+    expect(earth.store.getState().layers.map(({ id }) => id)).toEqual(["earthquakes", "volcanoes"]);
+    server.asked.length = 0;
+    timers.advance(REGISTRY_IDLE_MS - 1);
+    await settle();
+    expect(server.asked.filter((path) => path.endsWith("/layers"))).toEqual([]);
   });
 
   it("pushed rows move the jobs", async () => {

@@ -17,6 +17,9 @@ export const REGISTRY_MS = 2_000;
 /** Times of success move without events too: an unchanged body is a success that changes nothing. */
 export const REGISTRY_IDLE_MS = 30_000;
 
+/** While the server that answers does not know yet what another one told. */
+export const REGISTRY_BEHIND_MS = 500;
+
 /** Layers of this kind (such as search) are neither listed nor drawn, and loaded only when shown. */
 export const META = "meta";
 
@@ -85,13 +88,14 @@ export function createEarth(deps: EarthDeps): Earth {
   const socket = createEarthSocket({
     open: deps.open,
     timers,
-    handlers: { onState, onJoined, onEvent, onJob: jobs.take, onResync },
+    handlers: { onState, onJoined, onEvent, onJob: jobs.take, onLayers, onResync },
   });
   let stopped = false;
   let opened = false;
   let cancelFirst: () => void = () => undefined;
   let cancelRegistry: () => void = () => undefined;
   let failures = 0;
+  let wanted = 0;
 
   function onState(connection: SocketState): void {
     const live = connection === "live";
@@ -105,6 +109,8 @@ export function createEarth(deps: EarthDeps): Earth {
   }
 
   function onJoined(resumed: boolean): void {
+    wanted = 0;
+    readRegistrySoon(REGISTRY_MS); // it may have changed while nobody told
     if (!opened) {
       openLayers();
       return;
@@ -118,6 +124,12 @@ export function createEarth(deps: EarthDeps): Earth {
     for (const id of event.change.layers) layers.get(id)?.apply(event);
     for (const listener of listeners) listener(event);
     readRegistrySoon(REGISTRY_MS);
+  }
+
+  /** Another process may answer than the one that told it: the list is read until it is as new. */
+  function onLayers(revision: number): void {
+    wanted = revision;
+    readRegistrySoon(0);
   }
 
   function onResync(): void {
@@ -153,13 +165,14 @@ export function createEarth(deps: EarthDeps): Earth {
   async function readRegistry(): Promise<void> {
     readDue = Number.POSITIVE_INFINITY;
     try {
-      const infos = await fetchLayers(http);
+      const { layers: infos, revision } = await fetchLayers(http);
       if (stopped) return;
       failures = 0;
       for (const info of infos) meet(info);
+      if (revision >= wanted) part(new Set(infos.map(({ id }) => id)));
       const drawn = infos.filter(({ kind }) => kind !== META);
       store.setState({ registry: "ready", registry_error: null, layers: drawn });
-      readRegistrySoon(REGISTRY_IDLE_MS);
+      readRegistrySoon(revision < wanted ? REGISTRY_BEHIND_MS : REGISTRY_IDLE_MS);
     } catch (error) {
       if (stopped) return;
       failures += 1;
@@ -180,6 +193,15 @@ export function createEarth(deps: EarthDeps): Earth {
     });
     layers.set(id, layer);
     if (kind !== META && !hidden.has(id)) layer.setVisible(true);
+  }
+
+  /** Layers that the registry no longer names are gone. */
+  function part(named: ReadonlySet<string>): void {
+    for (const [id, layer] of layers) {
+      if (named.has(id)) continue;
+      layer.setVisible(false);
+      layers.delete(id);
+    }
   }
 
   return {

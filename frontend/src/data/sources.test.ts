@@ -72,6 +72,17 @@ describe("the sources of a page", () => {
     expect(socket.closed).toBe(true);
   });
 
+  it("are read again when one was declared, changed or removed", async () => {
+    const { sources, asked, sockets } = opened(true);
+    (sockets[0] as FakeSocket).join();
+    await settle();
+    const before = asked.length;
+    (sockets[0] as FakeSocket).says({ type: "layers_changed", revision: 3 });
+    await settle();
+    expect(asked.slice(before)).toContain("/api/v1/sources");
+    sources.stop();
+  });
+
   it("resume no layer's events on the next socket", async () => {
     const { sources, timers, sockets } = opened(true);
     (sockets[0] as FakeSocket).join();

@@ -45,6 +45,7 @@ export function createSources({ http, timers, random, open }: SourcesDeps): Sour
         onJoined: () => void jobs.reload(),
         onEvent: () => undefined,
         onJob: jobs.take,
+        onLayers: () => void jobs.reload(),
         onResync: () => void jobs.reload(),
       },
     });

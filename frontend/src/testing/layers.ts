@@ -14,8 +14,8 @@ const found = import.meta.glob<Example>("../../../spec/examples/layers.v1.json",
 export const LAYERS_EXAMPLE = Object.values(found)[0] as Example;
 
 /** What the page makes of such an answer. */
-export function readLayers(body: unknown): Promise<LayerInfo[]> {
-  return fetchLayers(createHttp(async () => jsonResponse(body)));
+export async function readLayers(body: unknown): Promise<readonly LayerInfo[]> {
+  return (await fetchLayers(createHttp(async () => jsonResponse(body)))).layers;
 }
 
 const infos = await readLayers(LAYERS_EXAMPLE);

@@ -11,6 +11,7 @@ import type { PointId } from "../draw/globe_points";
 import { i18next } from "../i18n";
 import "../styles/jobs.css";
 import "../styles/earth.css";
+import "../styles/earth_legend.css";
 import "../styles/earth_search.css";
 import { tabOf } from "../data/jobs_core";
 import { EarthCard } from "./EarthCard";

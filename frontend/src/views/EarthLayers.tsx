@@ -130,7 +130,9 @@ function LayerRow({ info }: { info: LayerInfo }) {
         </button>
       </div>
       <Freshness info={info} view={view} />
-      {view.visible ? <Legend look={info.look} features={view.features} version={view.version} /> : null}
+      {view.visible ? (
+        <Legend look={info.look} kind={info.kind} features={view.features} version={view.version} />
+      ) : null}
       <Remark info={info} view={view} />
       {open ? <About info={info} /> : null}
     </li>

@@ -316,6 +316,50 @@ begin
     return found_rows;
 end $_$;
 
+CREATE FUNCTION public.planet_declared_changed() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    before bigint;
+    counted integer;
+    known integer;
+begin
+    select head.revision, head.sources into before, counted from public.declared_sources_head head for update;
+    select count(*) into known from public.declared_sources;
+    if known = counted and not exists (select from public.declared_sources where revision > before) then
+        return null;
+    end if;
+    update public.declared_sources_head set revision = before + 1, sources = known;
+    insert into public.datasources (source, facts_deleted_at)
+    select name, clock_timestamp() from public.declared_sources where revision > before order by name
+    on conflict (source) do update set
+        facts_deleted_at = excluded.facts_deleted_at, next_run_at = null, tick_at = null, retry_at = null, failures = 0;
+    perform pg_notify('planet_declared_sources', '');
+    return null;
+end $$;
+
+CREATE FUNCTION public.planet_declared_stamp() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if tg_op = 'UPDATE' then
+        if new.name <> old.name then
+            raise exception 'a declared source keeps its name' using errcode = 'check_violation',
+                hint = 'insert it under the other name and delete this one';
+        end if;
+        if (new.text, new.enabled, new.origin) is not distinct from (old.text, old.enabled, old.origin) then
+            return old;
+        end if;
+    end if;
+    select head.revision + 1 into new.revision from public.declared_sources_head head for update;
+    new.changed_at := clock_timestamp();
+    new.changed_by := left(coalesce(nullif(current_setting('planetwire.who', true), ''), session_user), 200);
+    new.sha256 := encode(sha256(convert_to(new.text, 'UTF8')), 'hex');
+    return new;
+end $$;
+
 CREATE FUNCTION public.planet_derive_inserted() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1208,6 +1252,28 @@ CREATE TABLE public.datasources (
     CONSTRAINT datasources_time_zone_check CHECK ((time_zone <> ''::text))
 );
 
+CREATE TABLE public.declared_sources (
+    name text NOT NULL,
+    text text NOT NULL,
+    enabled boolean DEFAULT true NOT NULL,
+    origin text DEFAULT 'store'::text NOT NULL,
+    revision bigint NOT NULL,
+    changed_at timestamp with time zone NOT NULL,
+    changed_by text NOT NULL,
+    sha256 text NOT NULL,
+    CONSTRAINT declared_sources_name_check CHECK ((name ~ '^[a-z][a-z0-9_]{0,62}$'::text)),
+    CONSTRAINT declared_sources_origin_check CHECK ((length(origin) <= 100)),
+    CONSTRAINT declared_sources_text_check CHECK (((octet_length(text) >= 1) AND (octet_length(text) <= 32768)))
+);
+
+CREATE TABLE public.declared_sources_head (
+    one boolean DEFAULT true NOT NULL,
+    revision bigint DEFAULT 0 NOT NULL,
+    sources integer DEFAULT 0 NOT NULL,
+    CONSTRAINT declared_sources_head_one_check CHECK (one),
+    CONSTRAINT declared_sources_number CHECK (((sources >= 0) AND (sources <= 500)))
+);
+
 CREATE TABLE public.derivation_recipes (
     source text NOT NULL,
     layer text NOT NULL,
@@ -1531,6 +1597,12 @@ ALTER TABLE ONLY public.collection_tasks
 ALTER TABLE ONLY public.datasources
     ADD CONSTRAINT datasources_pkey PRIMARY KEY (source);
 
+ALTER TABLE ONLY public.declared_sources_head
+    ADD CONSTRAINT declared_sources_head_pkey PRIMARY KEY (one);
+
+ALTER TABLE ONLY public.declared_sources
+    ADD CONSTRAINT declared_sources_pkey PRIMARY KEY (name);
+
 ALTER TABLE ONLY public.derivation_recipes
     ADD CONSTRAINT derivation_recipes_pkey PRIMARY KEY (source, layer);
 
@@ -1726,6 +1798,14 @@ ALTER TABLE public.collected_data ENABLE ALWAYS TRIGGER planet_derived_truncate;
 CREATE TRIGGER tr_audit_log_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit_log FOR EACH STATEMENT EXECUTE FUNCTION public.planet_audit_append_only();
 
 CREATE TRIGGER tr_collection_tasks_cleared AFTER UPDATE OF status ON public.collection_tasks FOR EACH ROW WHEN (((new.lane = 'clear'::text) AND (new.status = ANY (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])) AND (old.status <> ALL (ARRAY['completed'::text, 'failed'::text, 'cancelled'::text])))) EXECUTE FUNCTION public.planet_note_cleared();
+
+CREATE TRIGGER tr_declared_sources_changed AFTER INSERT OR DELETE OR UPDATE OR TRUNCATE ON public.declared_sources FOR EACH STATEMENT EXECUTE FUNCTION public.planet_declared_changed();
+
+ALTER TABLE public.declared_sources ENABLE ALWAYS TRIGGER tr_declared_sources_changed;
+
+CREATE TRIGGER tr_declared_sources_stamp BEFORE INSERT OR UPDATE ON public.declared_sources FOR EACH ROW EXECUTE FUNCTION public.planet_declared_stamp();
+
+ALTER TABLE public.declared_sources ENABLE ALWAYS TRIGGER tr_declared_sources_stamp;
 
 CREATE TRIGGER tr_planet_collected_data_changed_delete AFTER DELETE ON public.collected_data REFERENCING OLD TABLE AS old_rows FOR EACH STATEMENT EXECUTE FUNCTION public.planet_note_delete('collected_data');
 

@@ -13,10 +13,11 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from planetwire.collect.feeds import FactFeed, access_to, feed_named, rules_of
+from planetwire.collect.feeds import FactFeed, access_to, address_of, feed_named, rules_of
 from planetwire.collect.formats.body import sample_of
 from planetwire.collect.formats.pieces import Piece, prefetched
 from planetwire.collect.http.client import FAILURES, Fetched, FetchRules, Outcome, PoliteClient
+from planetwire.collect.http.slots import filled, has_slots
 from planetwire.errors import FeedError
 from planetwire.log import get_logger
 from planetwire.model import Batch, FetchState, Parsed, Reject
@@ -85,7 +86,10 @@ class FeedCollector:
     async def _with_request(self, feed: FactFeed, state: FetchState) -> AsyncGenerator[Batch, None]:
         conditions = FetchState() if state.void else state
         own = self.settings.feed(feed.source)
-        url = own.url or feed.default_url
+        address = address_of(feed, own)
+        if has_slots(address):  # validators belong to the address of their time; the body's hash is still compared
+            conditions = replace(conditions, etag=None, last_modified=None)
+        url = filled(address, self.clock.now())
         fetched = await self.client.fetch(url, conditions, self._rules(feed), access_to(feed, own))
         log.info("collect.feed.fetched", source=feed.source, outcome=fetched.outcome.value, message=fetched.message)
         if fetched.outcome in FAILURES:

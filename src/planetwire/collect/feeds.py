@@ -77,14 +77,15 @@ def _defaults(feed: FactFeed, own: FeedSettings) -> SourceDefaults:
 
 
 def address_of(feed: FactFeed | ObservationFeed, own: FeedSettings) -> str:
-    """The address to request; empty if there is none."""
+    """The address to request, its time slots not filled in yet; empty if there is none."""
     return own.url or feed.default_url
 
 
 def access_to(feed: FactFeed | ObservationFeed, own: FeedSettings) -> Access:
     """The operator's token in the feed's form, and whether the address is the operator's."""
     token = None if own.token is None else own.token.get_secret_value()
-    return Access(token, feed.rules.credential or BEARER, own_address=own.url is not None)
+    own_address = own.url is not None or feed.rules.private_ok
+    return Access(token, feed.rules.credential or BEARER, own_address=own_address)
 
 
 def rules_of(feed: FactFeed | ObservationFeed, own: FeedSettings) -> FetchRules:

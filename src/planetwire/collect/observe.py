@@ -16,6 +16,7 @@ from planetwire.collect.delivered import Delivered
 from planetwire.collect.feeds import ObservationFeed, access_to, address_of, rules_of
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.http.client import Outcome, PoliteClient
+from planetwire.collect.http.slots import filled
 from planetwire.collect.recent_runs import with_run
 from planetwire.errors import FeedError, PlanetwireError
 from planetwire.log import get_logger
@@ -41,8 +42,9 @@ ERROR_CHARS = 300
 
 @dataclass(slots=True)
 class _Turn:
-    """The result of one run of a feed, for the record of runs."""
+    """The result of one run of a feed, for the record of runs. It keeps the feed with which it began."""
 
+    feed: ObservationFeed
     at: datetime
     hours: int
     needed_from: datetime
@@ -81,18 +83,28 @@ class ObservationFeeds:
         self._states = states
         self._clock = clock
         self._settings = settings
+        self._changed = asyncio.Event()
         self._delivered: dict[str, Delivered] = {}
         self._validators: dict[str, dict[str, FetchState]] = {}
 
     async def run(self) -> None:
         """All feeds, for ever; ends when cancelled."""
+        self._changed.set()
+        running: dict[str, asyncio.Task[None]] = {}
         async with asyncio.TaskGroup() as group:
-            for source in self._feeds:
-                group.create_task(self._guarded(source), name=f"feed:{source}")
+            while await self._changed.wait():
+                self._changed.clear()
+                for source in self._feeds:
+                    if source not in running or running[source].done():
+                        running[source] = group.create_task(self._guarded(source), name=f"feed:{source}")
+
+    async def renew(self, *_: object) -> None:
+        """The feeds are others now: those that are new begin, those that have gone end after their turn."""
+        self._changed.set()
 
     async def _loop(self, source: str) -> None:
         self._announce(source)
-        while True:
+        while source in self._feeds:
             wait_s = self._wait_s(source)
             if wait_s > 0:
                 await self._clock.sleep(min(wait_s, POLL_S))
@@ -102,7 +114,7 @@ class ObservationFeeds:
     async def _guarded(self, source: str) -> None:
         """Restarts the loop after an unexpected error: no feed ends the process, or another feed."""
         backoff = Backoff(BACKOFF_FIRST_S, BACKOFF_MAX_S, self._clock)
-        while True:
+        while source in self._feeds:
             began = self._clock.monotonic()
             try:
                 await self._loop(source)
@@ -146,10 +158,10 @@ class ObservationFeeds:
     async def turn(self, source: str) -> bool:
         """One run: fetch, parse, deliver new reports. False if it failed; then it is retried later."""
         record = self._record(source)
-        turn = _begin(record, self._clock.now())
+        turn = _begin(self._feeds[source], record, self._clock.now())
         marks = self._delivered.setdefault(source, Delivered(_cursor(record.get("cursor"))))
         try:
-            for chunk in self._feeds[source].chunks(turn.hours):
+            for chunk in turn.feed.chunks(turn.hours):
                 await self._chunk(source, chunk, turn, marks)
         except PlanetwireError as error:
             self._failed(source, record, turn, error)
@@ -165,8 +177,8 @@ class ObservationFeeds:
 
     async def _chunk(self, source: str, stations: Sequence[str], turn: _Turn, marks: Delivered) -> None:
         """Request some stations; a capped answer that does not reach back far enough is requested again in halves."""
-        feed, own = self._feeds[source], self._settings.feed(source)
-        url = feed.url(address_of(feed, own), stations, turn.hours)
+        feed, own = turn.feed, self._settings.feed(source)
+        url = feed.url(filled(address_of(feed, own), turn.at), stations, turn.hours)
         known = self._validators.setdefault(source, {})
         turn.requests += 1
         rules, access = rules_of(feed, own), access_to(feed, own)
@@ -260,12 +272,12 @@ def _count(value: object) -> int:
     return value if isinstance(value, int) and value >= 0 else 0
 
 
-def _begin(record: Json, at: datetime) -> _Turn:
+def _begin(feed: ObservationFeed, record: Json, at: datetime) -> _Turn:
     """How far back this run has to go: a day at first and after a gap, else a little more than since the last."""
     last = _time(record.get("last_success_at"))
     if last is None or at - last > timedelta(hours=RECENT_HOURS) - OVERLAP:
-        return _Turn(at, FULL_HOURS, at - timedelta(hours=FULL_HOURS))
-    return _Turn(at, RECENT_HOURS, last - OVERLAP)
+        return _Turn(feed, at, FULL_HOURS, at - timedelta(hours=FULL_HOURS))
+    return _Turn(feed, at, RECENT_HOURS, last - OVERLAP)
 
 
 def _pause_s(record: Json) -> float:

@@ -50,12 +50,12 @@ def owned_tables() -> tuple[OwnedTable, ...]:
 
 def fact_feeds() -> dict[str, FactFeed]:
     """Feeds that bring facts, run by collect jobs; by source. Raises ValueError when two have one source."""
-    return _by_source(feed for one in datasets() for feed in one.fact_feeds)
+    return by_source(feed for one in datasets() for feed in one.fact_feeds)
 
 
 def observation_feeds() -> dict[str, ObservationFeed]:
     """Feeds that bring observations; by source. Raises ValueError when two have one source."""
-    return _by_source(feed for one in datasets() for feed in one.observation_feeds)
+    return by_source(feed for one in datasets() for feed in one.observation_feeds)
 
 
 def feeds() -> dict[str, FactFeed | ObservationFeed]:
@@ -73,7 +73,8 @@ def city_facts() -> str | None:
     return next((one.city_facts for one in datasets() if one.city_facts is not None), None)
 
 
-def _by_source(feeds: Iterator[F]) -> dict[str, F]:
+def by_source(feeds: Iterator[F]) -> dict[str, F]:
+    """Raises ValueError when two have one source."""
     found: dict[str, F] = {}
     for feed in feeds:
         if found.setdefault(feed.source, feed) is not feed:

@@ -12,11 +12,9 @@ from typing import TypeVar
 
 from planetwire.audit.audit_postgres import note_in
 from planetwire.collect.feedstate_file import FeedStates
-from planetwire.database.postgres import Connection, Pool, close_pool, connect, open_pool, translated
-from planetwire.datasets.registry import layer_registry, observation_feeds, owned_tables
+from planetwire.database.postgres import Connection, Pool, connect, translated
+from planetwire.datasets.registry import observation_feeds, owned_tables
 from planetwire.errors import BackendError, PlanetwireError, SetupError, StateError
-from planetwire.facts.facts_postgres import PostgresFactStore
-from planetwire.facts.objects_postgres import PostgresObjectStore
 from planetwire.facts.sqlite.diagnosis_sqlite import examine_file as examine_file
 from planetwire.jobs.ledger.diagnosis_postgres import examine_ledger
 from planetwire.layers.canary import CANARY
@@ -31,11 +29,7 @@ from planetwire.outbox.upkeep.diagnosis_postgres import examine
 from planetwire.outbox.upkeep.server_postgres import examine_server
 from planetwire.outbox.upkeep.triggers_postgres import repair_triggers
 from planetwire.relay.outlet_postgres import examine_outlets
-from planetwire.runtime.clock import SystemClock
-from planetwire.stream.log_postgres import PostgresEventLog
-from planetwire.web.earth.layer_snapshots import LayerSnapshots
 from planetwire.web.live.probe import Probe, listen
-from planetwire.web.stores.cache_memory import MemoryCache
 
 T = TypeVar("T")
 
@@ -217,19 +211,6 @@ async def repair(dsn: str, by: Actor) -> int:
         return made
     finally:
         await connection.close()
-
-
-async def layer_records(dsn: str) -> list[Json]:
-    """As `GET /api/v1/layers`, read from the database, which cannot distinguish simulated feeds from real ones."""
-    async with of_this_version(dsn):
-        pool = await open_pool(dsn, application="cli", max_size=2)
-        try:
-            facts, objects = PostgresFactStore(pool), PostgresObjectStore(pool, owned_tables())
-            log, clock = await PostgresEventLog.open(pool), SystemClock()
-            registry = layer_registry()
-            return await LayerSnapshots(facts, registry, log, MemoryCache(), clock, objects=objects).layers()
-        finally:
-            await close_pool(pool)
 
 
 @asynccontextmanager

@@ -6,6 +6,7 @@ beside each worker; notes that one of them has locked are skipped by the others.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from planetwire.log import get_logger
@@ -34,11 +35,23 @@ class ByHandFacts(Protocol):
         """Derive a page of a source noted as a whole; False if there is none."""
 
 
+async def nothing() -> None:
+    """There is nothing to do first."""
+
+
 class ByHand:
     """The loop."""
 
-    def __init__(self, waiting: ByHandFacts, wakeup: Wakeup, clock: Clock) -> None:
-        """`wakeup`: of changes to facts."""
+    def __init__(
+        self,
+        waiting: ByHandFacts,
+        wakeup: Wakeup,
+        clock: Clock,
+        *,
+        before: Callable[[], Awaitable[object]] = nothing,
+    ) -> None:
+        """`wakeup`: of changes to facts. `before`: awaited before noted facts are derived."""
+        self._before = before
         self._waiting = waiting
         self._wakeup = wakeup
         self._clock = clock
@@ -56,6 +69,7 @@ class ByHand:
     async def step(self) -> None:
         """Derive all noted facts not locked by others; single ones between pages of a source. Raises BackendError."""
         while await self._waiting.any():
+            await self._before()
             after: int | None = 0
             while after is not None:
                 after = await self._waiting.keys(after)

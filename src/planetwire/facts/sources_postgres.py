@@ -31,13 +31,17 @@ HIDDEN = ("now", "failures", "retry_at", "answered_at")  # they show in `next_ru
 
 
 class PostgresSourceStore:
-    """Port SourceStore over the sources named at the start; call `ensure` once before `list`."""
+    """Port SourceStore over the sources in `known`, as they are at the moment; `ensure` makes their rows."""
 
     def __init__(self, pool: Pool, known: Sequence[SourceDefaults]) -> None:
         self._pool = pool
-        self._known = {defaults.source: defaults for defaults in known}
+        self._sources = known
         self._counted: Mapping[str, Json] = {}
         self._counted_at = -COUNTS_KEPT_S
+
+    @property
+    def _known(self) -> dict[str, SourceDefaults]:
+        return {defaults.source: defaults for defaults in self._sources}
 
     async def ensure(self) -> None:
         """Make the rows of sources that have none. Idempotent."""
@@ -46,15 +50,16 @@ class PostgresSourceStore:
 
     async def list(self) -> Sequence[Json]:
         """See the port. Switches and schedule are the effective values; times are ISO with Z."""
+        known = self._known
         async with translated():
-            rows = await self._pool.fetch(Q.list_sources, list(self._known))
-            activity = await self._activity()
-        return [_record(row, self._known[row["source"]]) | activity.get(row["source"], {}) for row in rows]
+            rows = await self._pool.fetch(Q.list_sources, list(known))
+            activity = await self._activity(list(known))
+        return [_record(row, known[row["source"]]) | activity.get(row["source"], {}) for row in rows]
 
-    async def _activity(self) -> Mapping[str, Json]:
+    async def _activity(self, sources: Sequence[str]) -> Mapping[str, Json]:
         """By source; kept for a moment, since counting costs more than all the rest."""
         if time.monotonic() - self._counted_at >= COUNTS_KEPT_S:
-            rows = await self._pool.fetch(Q.activity, list(self._known), ROWS_COUNTED_MAX, JOBS_LOOKED_AT)
+            rows = await self._pool.fetch(Q.activity, sources, ROWS_COUNTED_MAX, JOBS_LOOKED_AT)
             self._counted = {row["source"]: _activity(row) for row in rows}
             self._counted_at = time.monotonic()
         return self._counted

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from planetwire.layers.registry import EarthLayerAdapterRegistry
+from planetwire.layers.registry import EarthLayerAdapterRegistry, Index
 from planetwire.model import LayerAdapter, Provenance
 
 CANARY = LayerAdapter(
@@ -24,10 +24,21 @@ class RelayRegistry(EarthLayerAdapterRegistry):
     changes of a whole table, refreshes of all layers and snapshots skip it.
     """
 
+    def __init__(
+        self,
+        adapters: Iterable[LayerAdapter] = (),
+        *,
+        now: Callable[[], Index] | None = None,
+        gone: Mapping[str, LayerAdapter] | None = None,
+    ) -> None:
+        """`gone`: layers that there were before, by id. What was read of their changes still goes out."""
+        super().__init__(adapters, now=now)
+        self._gone = {} if gone is None else gone
+
     def layers_of(self, table: str, source: str | None) -> Sequence[str]:
         """As the registry has it."""
         return (CANARY.id,) if (table, source) in CANARY.feeds else super().layers_of(table, source)
 
     def adapter(self, layer: str) -> LayerAdapter:
         """Raises NotFound `unknown_layer`."""
-        return CANARY if layer == CANARY.id else super().adapter(layer)
+        return CANARY if layer == CANARY.id else self._gone.get(layer) or super().adapter(layer)

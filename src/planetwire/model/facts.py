@@ -8,6 +8,11 @@ from datetime import datetime
 
 from planetwire.model.common import Json
 
+STORE = "store"  # the origin of a declaration that no file brought
+FROM_FILE = "file:"  # before whose folder it was
+TEXT_MAX_BYTES = 32_768
+SOURCES_MAX = 500  # declared at a time
+
 
 @dataclass(frozen=True, slots=True)
 class SourceDefaults:
@@ -96,3 +101,25 @@ class Written:
     inserted: int
     updated: int
     unchanged: int
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """One declared source. `revision`: that of the set when it last changed. `sha256`: of the text."""
+
+    name: str
+    text: str
+    enabled: bool
+    origin: str
+    revision: int
+    changed_at: datetime
+    changed_by: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Declarations:
+    """All of them at one revision, in name order."""
+
+    revision: int
+    all: Sequence[Declaration]

@@ -38,6 +38,14 @@ KINDS = {
     "observations_failed": Kind(
         "see `planetwire sources` and the log of the feed process; the feed tries again by itself, later each time"
     ),
+    "declaration_skipped": Kind(
+        "the source is not asked and its layer not shown: correct it with `planetwire sources edit`, or remove it",
+        fault=False,
+    ),
+    "source_file_refused": Kind(
+        "what ran before goes on; correct the file in sources/ of the data dir, it is read again when it changes",
+        fault=False,
+    ),
     "search_late": Kind(
         "the map has them, search not yet: start `planetwire up` (or `work`), look at the worker's log", fault=False
     ),

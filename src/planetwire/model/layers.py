@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from planetwire.model.derived import Deriver
@@ -36,7 +36,8 @@ class LayerAdapter:
     """One layer's entry in the registry: the only place that binds source, table, cache, owned rows, refresh.
 
     `feeds`: (table, source or "*"). `aliases`: other spellings of a source, each with its own name.
-    `stale_after_s`: age of the newest success after which the layer is shown as stale. `kind` "meta": not drawn.
+    `stale_after_s`: age of the newest success after which the layer is shown as stale.
+    `kind`: "line" and "area" are drawn by their facts' geometry (contracts §3), "meta" not at all, others as points.
     `readings_of`: sources that reach the layer through the Terminal's log; a refresh of one is a refresh of the layer.
     `owned_tables`: those from which a clearing deletes its rows. `tables`: those of them that no other layer has.
     `look`, `card`: how the page draws its objects, and the card of one; ValueError when invalid.
@@ -66,6 +67,10 @@ class LayerAdapter:
         for table in self.tables:
             if table.name not in self.owned_tables or all(table.name != fed for fed, _ in self.feeds):
                 raise ValueError(f"layer {self.id}: its table {table.name} is not among its owned tables and feeds")
+
+    def fed_by(self, *feeds: tuple[str, str]) -> LayerAdapter:
+        """The same layer, fed by these pairs too."""
+        return replace(self, feeds=tuple(dict.fromkeys((*self.feeds, *feeds))))
 
     @property
     def sources(self) -> tuple[str, ...]:

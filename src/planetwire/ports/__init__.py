@@ -7,7 +7,16 @@ from planetwire.ports.access import Holder, Limit, Limits, LoginCodes, Session, 
 from planetwire.ports.audit import AuditLog, JobLog
 from planetwire.ports.changes import Cache, ChangeLog, DataChangeBus, LayerRegistry
 from planetwire.ports.common import Clock, Wakeup
-from planetwire.ports.facts import BodyStore, Collector, FactStore, Feed, ObjectStore, PatchSink, SourceStore
+from planetwire.ports.facts import (
+    BodyStore,
+    Collector,
+    FactStore,
+    Feed,
+    ObjectStore,
+    PatchSink,
+    SourceDesk,
+    SourceStore,
+)
 from planetwire.ports.jobs import JobBoard, JobDesk, JobQueue, JobTx, JobUpkeep, ScheduleBook
 from planetwire.ports.streams import EventLog, FrameSink, LiveStream, ObservationStore, Subscription
 
@@ -41,6 +50,7 @@ __all__ = [
     "ScheduleBook",
     "Session",
     "Sessions",
+    "SourceDesk",
     "SourceStore",
     "Subscription",
     "TokenBook",

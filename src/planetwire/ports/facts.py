@@ -6,7 +6,9 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
+from planetwire.errors import PlanetwireError
 from planetwire.model import Actor, Batch, FetchState, Json, Parsed, Written
+from planetwire.model.facts import Declaration
 from planetwire.ports.jobs import JobTx
 
 
@@ -111,3 +113,32 @@ class PatchSink(Protocol):
 
     async def deliver(self, patches: Sequence[Json]) -> int:
         """Returns how many were new. Raises BackendError if the ingest cannot be reached."""
+
+
+class SourceDesk(Protocol):
+    """Declared sources, as people read and change them. Each change and its audit row are one transaction."""
+
+    async def get(self, name: str) -> Declaration:
+        """Raises NotFound."""
+
+    def fault(self, name: str) -> PlanetwireError | None:
+        """Why it cannot be used, if it is stored and cannot."""
+
+    async def put(
+        self,
+        by: Actor,
+        name: str,
+        text: str,
+        *,
+        expected: int | None,
+        enabled: bool = True,
+        confirm: bool = False,
+    ) -> Declaration:
+        """Store it. `expected`: the revision that is replaced; None: there is none of this name yet.
+
+        Raises InputError with all that is wrong with the text, Outdated, StateError, and ConfirmNeeded where it deletes
+        facts unless `confirm` says that this is meant.
+        """
+
+    async def remove(self, by: Actor, name: str, *, expected: int | None, clear: bool) -> None:
+        """`expected` None: whatever its revision. `clear`: a job deletes its facts. Raises NotFound, Outdated."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+from planetwire.errors import BackendError
 from planetwire.log import get_logger
 from planetwire.model import Change, Hint
 from planetwire.ports import ChangeLog, Clock, LayerRegistry
@@ -29,9 +30,16 @@ class Intake:
     """
 
     def __init__(
-        self, changelog: ChangeLog, registry: LayerRegistry, window_s: float, clock: Clock, counts: Counter[str]
+        self,
+        changelog: ChangeLog,
+        registry: LayerRegistry,
+        window_s: float,
+        clock: Clock,
+        counts: Counter[str],
+        look: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
-        """`counts["deferred"]` counts the deferred rows."""
+        """`counts["deferred"]` counts the deferred rows. `look` brings the registry up to date."""
+        self._look = look
         self.throttle = Throttle(registry, window_s)
         self.skipped: dict[int, str] = {}
         self.idle_hints: list[int] = []
@@ -85,9 +93,15 @@ class Intake:
         return [row for number in numbers for row in self._members.get(number, (number,))]
 
     async def _hold(self, changes: Sequence[Change], hints: Sequence[Hint]) -> None:
+        looked = False  # a row may be as new as what declares its source: only the newest registry skips it
         for change in changes:
             try:
                 effects = route(change, self._registry)
+                if not effects and not looked:
+                    looked = await self._look_again()
+                    effects = route(change, self._registry)
+            except BackendError:
+                raise
             except Exception as error:  # whatever the error, only this row is deferred
                 await self.defer([("change", change.id)], error, change.ids)
                 continue
@@ -98,9 +112,18 @@ class Intake:
                 self._skip(change)
         for hint in hints:
             effects = route_hint(hint, self._registry)
+            if not effects and not looked:
+                looked = await self._look_again()
+                effects = route_hint(hint, self._registry)
             self.throttle.add(effects)
             if not effects:
                 self.idle_hints.append(hint.id)
+
+    async def _look_again(self) -> bool:
+        """True: once a read is enough."""
+        if self._look is not None:
+            await self._look()
+        return True
 
     def _skip(self, change: Change) -> None:
         self.skipped |= dict.fromkeys(change.ids or (change.id,), NO_ADAPTER)

@@ -133,7 +133,7 @@ class Outlet:
             self._renew_at = now + self._ttl_s * RENEW_SHARE
         if self.term is None:
             return max(0.0, self._renew_at - now)
-        places = await self._book.places(self._layers)
+        places = await self._book.places(list(self._layers))
         behind = [place for place in places if place.sent != place.head]
         self.behind = {place.layer: place.head.revision - place.sent.revision for place in behind}
         self.paused = {place.layer for place in places if place.paused}

@@ -48,8 +48,12 @@ class Relay:
         settings: RelaySettings,
         clock: Clock,
         on_published: Callable[[Sequence[LogEvent]], None],
+        *,
+        look: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
-        """`invalidate(patterns)` drops cached snapshots; `on_published` is called after the commit."""
+        """`invalidate(patterns)` drops cached snapshots; `on_published` is called after the commit. `look` brings the
+        registry up to date, before a row is skipped that it does not know.
+        """
         self.term: int | None = None
         self.holder = secrets.token_hex(8)
         self.counts: Counter[str] = Counter()  # changes, events, skipped, deferred; since the start
@@ -60,7 +64,7 @@ class Relay:
         self._settings = settings
         self._clock = clock
         self._on_published = on_published
-        self._intake = Intake(changelog, registry, settings.merge_window_ms / 1000, clock, self.counts)
+        self._intake = Intake(changelog, registry, settings.merge_window_ms / 1000, clock, self.counts, look)
         self._gate = Gate()
         self._renew_at = float("-inf")
 

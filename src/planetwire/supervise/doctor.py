@@ -20,6 +20,7 @@ from planetwire.model.finding import Finding, first_broken, step
 from planetwire.settings import PLAIN_OFF, Settings
 from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.roles import database_of, effective, trust_of, web_url_of
+from planetwire.wiring.commands import declared_step
 from planetwire.wiring.keeping import disk_step
 from planetwire.wiring.observations import readings_file
 
@@ -49,6 +50,7 @@ def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
             around = [found for found in path if not found["number"]]
             # Without a database nothing else answers either: it is the cause, so it comes first.
             steps += [*(found for found in path if found["number"]), *_sorted(snapshots.result(), around)]
+            steps += _declared(settings)
         steps += [terminal.result(), *_file(settings), observation_feeds_step(settings.data_dir)] if terminal else []
         steps.append(ready.result())
     return steps
@@ -101,6 +103,14 @@ def _path(settings: Settings, url: str, token: str | None, trust: SSLContext | N
         if error.code == "schema_behind":
             return [step("database", "The schema is this version's", "", [Finding("schema_behind", error.message)])]
         return [step("database", "PostgreSQL answers", "", [Finding("database_down", error.message)])]
+
+
+def _declared(settings: Settings) -> list[Json]:
+    """None without a database: another step says so."""
+    try:
+        return [asyncio.run(declared_step(settings, database_of(settings)))]
+    except PlanetwireError:
+        return []
 
 
 def _terminal(ask: Callable[..., Json], url: str, token: str | None) -> Json:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 
+from planetwire.catalogue.catalogue import Snapshot
+from planetwire.catalogue.follow import Follower, Prepare
 from planetwire.database.postgres import Pool
-from planetwire.datasets.registry import layer_registry
 from planetwire.facts.by_hand import ByHand
 from planetwire.facts.by_hand_postgres import PostgresByHandFacts
 from planetwire.facts.derived_postgres import Projection
@@ -37,16 +40,20 @@ SHARED = (
     "facts/owned_postgres.py",
     "model/tables.py",
 )
+LANGUAGE = ("declared/layer.py", "declared/rows.py", "declared/values.py", "declared/units.py", "declared/times.py")
 
 
-def deriving_facts(pool: Pool) -> PostgresFactStore:
+def deriving_facts(pool: Pool, registry: EarthLayerAdapterRegistry) -> PostgresFactStore:
     """A store that writes what the layers make of a fact beside it."""
-    return PostgresFactStore(pool, _projection())
+    return PostgresFactStore(pool, _projection(registry))
 
 
-def add_by_hand(loops: dict[str, Callable[[], Awaitable[None]]], pool: Pool, changes: Wakeup) -> None:
+def add_by_hand(
+    loops: dict[str, Callable[[], Awaitable[None]]], pool: Pool, changes: Wakeup, follower: Follower
+) -> None:
     """Run beside the worker. `changes` rings when something was written."""
-    loops["facts-by-hand"] = ByHand(PostgresByHandFacts(pool, _projection()), changes, SystemClock()).run
+    waiting = PostgresByHandFacts(pool, _projection(follower.catalogue.registry))
+    loops["facts-by-hand"] = ByHand(waiting, changes, SystemClock(), before=follower.look).run
 
 
 @cache
@@ -55,23 +62,50 @@ def _gazetteer() -> GeonamesGazetteer:
     return GeonamesGazetteer()
 
 
-async def derive_anew(pool: Pool, registry: EarthLayerAdapterRegistry) -> None:
-    """Note the facts whose derived rows another version made otherwise. Raises BackendError."""
-    sources = await note_recipes(pool, recipes(registry))
+async def derive_anew(
+    pool: Pool, registry: EarthLayerAdapterRegistry, declared: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Note the facts whose derived rows were made otherwise, by another version or another declaration.
+
+    `declared`: by source the sum of its declaration. Raises BackendError.
+    """
+    sources = await note_recipes(pool, await asyncio.to_thread(recipes, registry, declared))
     if sources:
         log.info("facts.derived.outdated", sources=sources)
 
 
-def recipes(registry: EarthLayerAdapterRegistry) -> dict[tuple[str, str], str]:
-    """By source and layer a sum over the program that derives its rows; comments and form are no part of it."""
+def deriving_anew(pool: Pool) -> Prepare:
+    """Before a snapshot is used, the facts that it derives otherwise are noted."""
+
+    async def prepare(snapshot: Snapshot) -> None:
+        await derive_anew(pool, snapshot.registry, {name: one.sha256 for name, one in snapshot.declared.items()})
+
+    return prepare
+
+
+def recipes(
+    registry: EarthLayerAdapterRegistry, declared: Mapping[str, str] = MappingProxyType({})
+) -> dict[tuple[str, str], str]:
+    """By source and layer a sum over the program that derives its rows; comments and form are no part of it.
+
+    Of a declared source its declaration is a part too.
+    """
     shared = [_syntax(name) for name in SHARED]
-    sums = {
-        one.id: _sum([_syntax(f"datasets/{one.id}/derive.py"), *shared])
-        for one in registry.all()
-        if one.derive is not None
+    language = _sum([*map(_syntax, LANGUAGE), *shared])
+    deriving = [one.id for one in registry.all() if one.derive is not None]
+    programs = {
+        layer: _sum([_syntax(own), *shared]) if _is_file(own := f"datasets/{layer}/derive.py") else language
+        for layer in deriving
     }
-    feeds = registry.feeds()
-    return {(source, layer): sums[layer] for table, source, layer in feeds if table == FACTS and layer in sums}
+    pairs = [(source, layer) for table, source, layer in registry.feeds() if table == FACTS and layer in programs]
+    return {
+        (source, layer): _sum([declared[source], programs[layer]]) if source in declared else programs[layer]
+        for source, layer in pairs
+    }
+
+
+def _is_file(name: str) -> bool:
+    return files("planetwire").joinpath(name).is_file()
 
 
 def _syntax(name: str) -> str:
@@ -89,5 +123,5 @@ def text_of(name: str) -> str:
     return files("planetwire").joinpath(name).read_text(encoding="utf-8")
 
 
-def _projection() -> Projection:
-    return Projection(layer_registry().derivers, _gazetteer())
+def _projection(registry: EarthLayerAdapterRegistry) -> Projection:
+    return Projection(registry.derivers, _gazetteer())

@@ -5,11 +5,10 @@ Which it is says the scheme of the address. Another outlet is its file in `relay
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from planetwire.database.postgres import Pool
-from planetwire.datasets.registry import layers
 from planetwire.ports import Clock, DataChangeBus, EventLog, Wakeup
 from planetwire.relay.bus_webhook import WebhookBus, checked_address
 from planetwire.relay.outlet import Outlet
@@ -53,6 +52,7 @@ def add_outlet(
     pool: Pool,
     event_log: EventLog,
     bell: Wakeup,
+    layers: Sequence[str],
 ) -> None:
     """A loop in each process that may lead; among themselves they agree who sends. Nothing when it is off."""
     kind = outlet_kind(settings)
@@ -63,7 +63,7 @@ def add_outlet(
         kind.open(settings.changes_bus, secret, clock),
         PostgresOutletBook(pool, kind.name),
         event_log,
-        [layer.id for layer in layers()],
+        layers,
         bell,
         clock,
         ttl_s=settings.relay.leader_ttl_s,

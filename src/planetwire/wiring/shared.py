@@ -8,12 +8,9 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from planetwire.collect.feeds import source_defaults
 from planetwire.database.postgres import Pool
-from planetwire.datasets.registry import fact_feeds
 from planetwire.errors import SetupError
 from planetwire.jobs.ledger.joblog_postgres import PostgresJobLog
-from planetwire.model import SourceDefaults
 from planetwire.ports import Cache, JobLog, Limit, Limits, LoginCodes, Sessions
 from planetwire.runtime.clock import SystemClock
 from planetwire.settings import LimitSettings, Settings
@@ -124,11 +121,6 @@ def _link(stack: AsyncExitStack, settings: Settings, session_key: bytes) -> Redi
     link = RedisLink(url.get_secret_value(), prefix, SystemClock())
     stack.push_async_callback(link.aclose)
     return link
-
-
-def defaults_of(settings: Settings) -> list[SourceDefaults]:
-    """Schedule of every feed of facts with the operator's settings in force."""
-    return source_defaults(fact_feeds().values(), settings)
 
 
 OWN, REDIS = Place(_own, _own_job_log), Place(_in_redis, _redis_job_log)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -12,10 +13,12 @@ from fastapi import APIRouter, FastAPI
 from planetwire import __version__, cities
 from planetwire.audit.audit_file import FileAuditLog
 from planetwire.audit.audit_postgres import PostgresAuditLog
+from planetwire.catalogue.catalogue import Catalogue, Snapshot
+from planetwire.catalogue.follow import Changed, Follower
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.push.accept import Ingest
 from planetwire.database.postgres import Pool, translated
-from planetwire.datasets.registry import city_facts, layer_registry, observation_feeds, observed_sources, owned_tables
+from planetwire.datasets.registry import city_facts, observed_sources, owned_tables
 from planetwire.diagnosis.path import Diagnostics, behind_text, watched_tables
 from planetwire.facts.facts_postgres import PostgresFactStore
 from planetwire.facts.objects_postgres import PostgresObjectStore
@@ -27,8 +30,9 @@ from planetwire.jobs.ledger.desk_postgres import PostgresJobDesk
 from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.log import get_logger
 from planetwire.migrating.migrate import pending_postgres
+from planetwire.model import Json
+from planetwire.observing import Sources
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
-from planetwire.outbox.registry_postgres import write_feeds
 from planetwire.outbox.upkeep.prune import prune_forever
 from planetwire.outbox.upkeep.prune_postgres import PostgresPruner
 from planetwire.outbox.upkeep.signals_postgres import read_signals
@@ -47,7 +51,7 @@ from planetwire.web.access import session
 from planetwire.web.access.audit import Notes
 from planetwire.web.access.auth import Guard
 from planetwire.web.access.limits import ConnectionLimits
-from planetwire.web.earth import job_notes, jobs, sources, visualization
+from planetwire.web.earth import declarations, job_notes, jobs, sources, visualization
 from planetwire.web.earth.layer_snapshots import LayerSnapshots
 from planetwire.web.earth.search import router as search_router
 from planetwire.web.http.front import Front
@@ -62,13 +66,15 @@ from planetwire.web.metrics import expose, expose_bus, expose_earth, expose_fron
 from planetwire.web.plain import PlainBounds
 from planetwire.web.terminal import cities as terminal
 from planetwire.web.terminal import ingest
-from planetwire.wiring.commands import check_request, rows_of, token_book
+from planetwire.wiring.catalogue import CHANNEL as DECLARED
+from planetwire.wiring.catalogue import copy_feeds, defaults_of, desk_of, ensure_sources, followed, rows_counter
+from planetwire.wiring.commands import check_request, token_book
 from planetwire.wiring.facts import deriving_facts
 from planetwire.wiring.keeping import add_keeper
 from planetwire.wiring.observations import open_observations
 from planetwire.wiring.outlets import add_outlet
 from planetwire.wiring.secrets import Secrets
-from planetwire.wiring.shared import Shared, defaults_of, job_log_of, open_shared
+from planetwire.wiring.shared import Shared, job_log_of, open_shared
 from planetwire.wiring.work import BROADCASTS, CHANGES, TASKS, Parts, check_supported, pool_of, relay_of, soon
 
 log = get_logger()
@@ -98,18 +104,19 @@ async def open_web(
     async with AsyncExitStack() as stack:
         shared = await open_shared(stack, settings, secrets.session_key, login_code)
         front = _front(settings)
-        web, pool = Web(shared=shared, protocol=_protocol(settings, front)), None
+        web, pool, follower = Web(shared=shared, protocol=_protocol(settings, front)), None, None
         guard = _guard(settings, secrets, shared)
         if dsn is not None and settings.earth:
             pool = await pool_of(stack, dsn, "web", 8)
-            await _open_earth(web, stack, settings, dsn, pool, guard, limits, secrets)
+            follower = await followed(pool, settings, ensure_sources(pool, settings), copy_feeds(pool))
+            await _open_earth(web, stack, settings, dsn, pool, guard, limits, secrets, follower)
         else:
             web.routers.append(halves.router("earth"))
         if settings.terminal:
-            await _open_terminal(web, stack, settings, guard, limits, pool, dsn, front)
+            await _open_terminal(web, stack, settings, guard, limits, pool, dsn, front, follower)
         else:
             web.routers.append(halves.router("terminal"))
-        web.routers.append(await _sources(settings, pool, guard))
+        web.routers.append(_sources(settings, pool, guard, follower))
         names = [name for name, on in (("earth", pool is not None), ("terminal", settings.terminal)) if on]
         notes = _audit(web, settings, pool, guard)
         room = add_keeper(web.loops, settings, pool, web.readings)
@@ -153,13 +160,13 @@ async def _open_earth(
     guard: Guard,
     limits: ConnectionLimits,
     secrets: Secrets,
+    follower: Follower,
 ) -> None:
     clock, cache = SystemClock(), web.shared.cache
-    doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES, TASKS, BROADCASTS))
+    doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES, TASKS, BROADCASTS, DECLARED))
     doorbell.start()
     stack.push_async_callback(doorbell.aclose)
-    registry = layer_registry()
-    await write_feeds(pool, registry.feeds())
+    registry = follower.catalogue.registry
     event_log = await PostgresEventLog.open(pool)
     facts, objects = PostgresFactStore(pool), PostgresObjectStore(pool, owned_tables())
     snapshots = LayerSnapshots(facts, registry, event_log, cache, clock, objects=objects, simulated=settings.simulated)
@@ -175,7 +182,7 @@ async def _open_earth(
     tail_bell = doorbell.bell(BROADCASTS)
     tail = Tail(event_log, (UPDATES,), tail_bell, hub.publish, clock, before=snapshots.forget)
     tail.position = await hub.start()  # one head for both: an event between two heads would reach nobody
-    relay = relay_of(settings, pool, doorbell, cache.invalidate, lambda events: tail_bell.ring())
+    relay = relay_of(settings, pool, doorbell, cache.invalidate, lambda events: tail_bell.ring(), follower)
     queue = PostgresJobQueue(pool, settings.jobs)
     board, audit = PostgresJobBoard(pool), PostgresAuditLog(pool, settings.audit_keep_days)
     job_log = job_log_of(stack, settings, pool, secrets.session_key)
@@ -183,9 +190,16 @@ async def _open_earth(
     sockets = SocketEndpoint(hub, tasks, guard=guard, limits=limits, clock=clock, settings=settings.stream)
     pruner = PostgresPruner(pool)
     web.routers += [
-        jobs.router(PostgresJobDesk(pool, queue), board, guard, rows_of(pool), registry.canonical, admit=check_request),
+        jobs.router(
+            PostgresJobDesk(pool, queue),
+            board,
+            guard,
+            rows_counter(pool, follower.catalogue),
+            registry.canonical,
+            admit=partial(check_request, known=follower.catalogue.fact_feeds),
+        ),
         job_notes.router(board, audit, job_log, guard),
-        visualization.router(snapshots, guard),
+        visualization.router(snapshots, guard, lambda: follower.catalogue.current.revision),
         search_router(objects, registry, guard),
         socket_router(sockets),
     ]
@@ -196,9 +210,19 @@ async def _open_earth(
         "sockets": sockets.run,
         "tasks": tasks.run,
         "prune": lambda: prune_forever((pruner.changes, pruner.hints, pruner.broadcasts, audit.prune), clock),
+        "catalogue": partial(follower.run, doorbell.bell(DECLARED)),
         "signals": expose_earth(relay, snapshots, lambda: read_signals(pool, watched_tables()), clock),
     }
-    add_outlet(web.loops, settings, secrets.changes_bus, pool, event_log, doorbell.bell(BROADCASTS))
+    follower.changed.append(_layers_changed(snapshots, sockets))
+    add_outlet(
+        web.loops,
+        settings,
+        secrets.changes_bus,
+        pool,
+        event_log,
+        doorbell.bell(BROADCASTS),
+        follower.catalogue.layer_ids,
+    )
     web.before_end.append(soon(sockets.drain))
     web.checks |= {
         "postgres": lambda: _schema_current(pool),
@@ -216,10 +240,13 @@ async def _open_terminal(
     pool: Pool | None,
     dsn: str | None,
     front: Front,
+    follower: Follower | None,
 ) -> None:
     clock = SystemClock()
     cities.read_zones()
     known = observed_sources()
+    if follower is not None:
+        _keep_up(known, follower)
     observations = await open_observations(stack, settings, dsn)
     web.readings, store, event_log = observations.store, observations.store, observations.log
     hub = Hub(event_log, encode=frames.sse_encoder(event_log.epoch), clock=clock, stall_s=settings.stream.stall_s)
@@ -240,8 +267,10 @@ async def _open_terminal(
     expose("terminal", hub)
     expose_bus(observations.connected)
     publish: Callable[[Sequence[Any]], None] = hub.publish
-    if pool is not None and (source := city_facts()):  # the weather half on the globe, where both halves run
-        stations = PostgresStations(pool, deriving_facts(pool), source)
+    if (
+        pool is not None and follower is not None and (source := city_facts())
+    ):  # the weather half on the globe, where both halves run
+        stations = PostgresStations(pool, deriving_facts(pool, follower.catalogue.registry), source)
         bridge = StationBridge(event_log, store, stations, clock, known)
         publish, web.loops["stations"] = bridge.after(hub.publish), bridge.run
     web.loops |= await observations.feed(hub, publish)
@@ -252,19 +281,47 @@ def _city_key(name: str) -> str | None:
     return city.key if city else None
 
 
-async def _sources(settings: Settings, pool: Pool | None, guard: Guard) -> APIRouter:
+def _sources(settings: Settings, pool: Pool | None, guard: Guard, follower: Follower | None) -> APIRouter:
     states = FeedStates(settings.data_dir / "feeds")
-    names = list(observation_feeds()) if settings.terminal else []
-    registry = layer_registry()
-    canonical, describe = registry.canonical, sources.described_by(registry)
-    runs = lambda: states.runs(names)  # noqa: E731
-    if pool is None:
+    catalogue = Catalogue() if follower is None else follower.catalogue
+    canonical, describe = catalogue.registry.canonical, sources.described_by(catalogue.registry)
+
+    def runs() -> Sequence[Json]:
+        return states.runs(list(catalogue.observation_feeds)) if settings.terminal else ()
+
+    if pool is None or follower is None:
         return sources.router(None, guard, runs=runs, canonical=canonical, describe=describe)
-    store = PostgresSourceStore(pool, defaults_of(settings))
-    await store.ensure()
+    store = PostgresSourceStore(pool, defaults_of(settings, catalogue))
     pause = PostgresJobDesk(pool, PostgresJobQueue(pool, settings.jobs)).pause
-    counted = rows_of(pool)
-    return sources.router(store, guard, pause=pause, rows_of=counted, runs=runs, canonical=canonical, describe=describe)
+    counter = rows_counter(pool, catalogue)
+    routes = sources.router(
+        store, guard, pause=pause, rows_of=counter, runs=runs, canonical=canonical, describe=describe
+    )
+    routes.include_router(declarations.router(desk_of(pool, settings, catalogue), guard, follower.look))
+    return routes
+
+
+def _keep_up(known: Sources, follower: Follower) -> None:
+    """What is known of sources of readings follows the declarations."""
+
+    async def changed(before: Snapshot, after: Snapshot) -> None:
+        known.know(feed.observed for feed in after.observation_feeds.values())
+
+    known.know(feed.observed for feed in follower.catalogue.observation_feeds.values())
+    follower.changed.append(changed)
+
+
+def _layers_changed(snapshots: LayerSnapshots, sockets: SocketEndpoint) -> Changed:
+    """Bodies of layers that are declared otherwise are dropped, then open pages are told."""
+
+    async def changed(before: Snapshot, after: Snapshot) -> None:
+        ids = before.index.adapters.keys() | after.index.adapters.keys()
+        other = [i for i in ids if before.index.adapters.get(i) != after.index.adapters.get(i)]
+        layers = [layer for one in (before, after) for layer in one.layers if layer.id in other]
+        await snapshots.drop(layers)
+        sockets.tell_layers(after.revision)
+
+    return changed
 
 
 def _audit(web: Web, settings: Settings, pool: Pool | None, guard: Guard) -> Notes:

@@ -8,19 +8,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from ssl import SSLContext
 from typing import TypeAlias
 
+from planetwire.catalogue.catalogue import SHIPPED, Catalogue, Snapshot
+from planetwire.catalogue.follow import Follower
 from planetwire.collect.bodies_file import FileBodyStore
 from planetwire.collect.collector import FeedCollector
-from planetwire.collect.feeds import check_feed, unknown
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.http.client import PoliteClient
 from planetwire.collect.observe import ObservationFeeds
 from planetwire.collect.push.sink_http import HttpPatchSink
 from planetwire.database.postgres import Pool, close_pool, open_pool
-from planetwire.datasets.registry import fact_feeds, feeds, layer_registry, layers, observation_feeds
-from planetwire.errors import SetupError
+from planetwire.datasets.registry import observation_feeds
 from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.housekeeping import Housekeeping
 from planetwire.jobs.ledger.hints_postgres import write_hint
@@ -34,22 +35,30 @@ from planetwire.jobs.tasks.collect import CollectTask
 from planetwire.jobs.tasks.hint import HintTask
 from planetwire.jobs.telling import Telling
 from planetwire.jobs.worker import Worker
-from planetwire.layers.canary import RelayRegistry
 from planetwire.log import get_logger
 from planetwire.model import Action, TaskType
 from planetwire.outbox.changelog_postgres import PostgresChangeLog
-from planetwire.outbox.registry_postgres import write_feeds
 from planetwire.outbox.wakeup_postgres import PostgresWakeup
 from planetwire.relay.payload import payload
 from planetwire.relay.relay import Relay
 from planetwire.runtime.clock import SystemClock
 from planetwire.settings import Settings
 from planetwire.stream.log_postgres import PostgresEventLog
-from planetwire.wiring.facts import add_by_hand, derive_anew, deriving_facts
+from planetwire.wiring.catalogue import CHANNEL as DECLARED
+from planetwire.wiring.catalogue import (
+    check_feeds,
+    copy_feeds,
+    defaults_of,
+    ensure_sources,
+    followed,
+    looking_first,
+    source_files,
+)
+from planetwire.wiring.facts import add_by_hand, deriving_anew, deriving_facts
 from planetwire.wiring.observations import check_sharing
 from planetwire.wiring.outlets import add_outlet, outlet_kind
 from planetwire.wiring.secrets import Secrets
-from planetwire.wiring.shared import defaults_of, job_log_of
+from planetwire.wiring.shared import job_log_of
 
 log = get_logger()
 
@@ -89,11 +98,7 @@ def check_supported(settings: Settings) -> None:
     """Raises SetupError for a setting whose backend this version does not have, rather than ignoring it."""
     check_sharing(settings)
     outlet_kind(settings)
-    known = feeds()
-    for source, own in settings.feeds.items():
-        if source not in known:
-            raise SetupError(f"PLANETWIRE_FEEDS__{source.upper()}__…: {unknown(source, known).message}")
-        check_feed(known[source], own)
+    check_feeds(settings, Snapshot(SHIPPED), others=settings.earth)  # the store may declare those
 
 
 async def pool_of(stack: AsyncExitStack, dsn: str, name: str, size: int) -> Pool:
@@ -109,16 +114,18 @@ def relay_of(
     doorbell: PostgresWakeup,
     invalidate: Callable[[Sequence[str]], Awaitable[object]],
     on_published: Callable[[Sequence[object]], None],
+    follower: Follower,
 ) -> Relay:
     """A relay on this pool; what it published is told to `on_published`."""
     return Relay(
         PostgresChangeLog(pool, payload),
-        RelayRegistry(layers()),
+        follower.catalogue.relay_registry(),
         invalidate,
         doorbell.bell(CHANGES),
         settings.relay,
         SystemClock(),
         on_published,
+        look=follower.look,
     )
 
 
@@ -141,22 +148,29 @@ async def open_work(
     async with AsyncExitStack() as stack:
         clock = SystemClock()
         pool = await pool_of(stack, dsn, "work", min(settings.jobs.concurrency, WORK_CONNECTIONS_MAX) + 2)
-        doorbell = PostgresWakeup(settings.database_direct_url or dsn, (TASKS, CHANGES))
+        doorbell = PostgresWakeup(settings.database_direct_url or dsn, (TASKS, CHANGES, DECLARED))
         doorbell.start()
         stack.push_async_callback(doorbell.aclose)
         queue = PostgresJobQueue(pool, settings.jobs)
         client = PoliteClient(clock)
         stack.push_async_callback(client.aclose)
-        registry = layer_registry()
-        facts = deriving_facts(pool)
-        known = PostgresSourceStore(pool, defaults_of(settings))
-        await known.ensure()
-        collector = FeedCollector(fact_feeds(), client, FileBodyStore(settings.data_dir / "bodies"), clock, settings)
+        follower = await followed(pool, settings, ensure_sources(pool, settings), deriving_anew(pool))
+        catalogue, registry = follower.catalogue, follower.catalogue.registry
+        facts = deriving_facts(pool, registry)
+        known = PostgresSourceStore(pool, defaults_of(settings, catalogue))
+        collector = FeedCollector(
+            catalogue.fact_feeds,
+            client,
+            FileBodyStore(settings.data_dir / "bodies"),
+            clock,
+            settings,
+        )
         job_log = job_log_of(stack, settings, pool, secrets.session_key)
         telling = Telling(job_log, clock)
         tell = telling.tell
+        collect = CollectTask(queue, collector, facts, known, clock, _throttle(settings), tell)
         handlers: dict[TaskType, Handler] = {
-            TaskType.COLLECT: CollectTask(queue, collector, facts, known, clock, _throttle(settings), tell),
+            TaskType.COLLECT: looking_first(follower, collect),
             TaskType.CLEAR_DATA: ClearDataTask(queue, facts, registry.owned_tables, tell=tell),
             TaskType.CLEAR_CACHE: HintTask(Action.CACHE_CLEARED, queue, write_hint, registry.adapter),
             TaskType.EARTH_REFRESH: HintTask(Action.MANUAL_REFRESH, queue, write_hint, registry.adapter),
@@ -174,15 +188,15 @@ async def open_work(
         marks = WorkerMarks(settings.data_dir / "run" / "workers")
         stack.enter_context(marks.living(worker.worker_id))
         await take_over(marks, queue.take_back)
-        await derive_anew(pool, registry)
         parts.loops |= {"worker": worker.run, "job-log": telling.run}
-        add_by_hand(parts.loops, pool, doorbell.bell(CHANGES))
+        parts.loops["catalogue"] = partial(follower.run, doorbell.bell(DECLARED))
+        add_by_hand(parts.loops, pool, doorbell.bell(CHANGES), follower)
         parts.loops["job-housekeeping"] = Housekeeping(queue.sweep, [queue.prune, job_log.prune], clock).run
         parts.before_end.append(soon(worker.stop))
         if feeds:
-            _add_schedule(parts, settings, pool, queue)
+            _add_schedule(parts, settings, pool, queue, catalogue)
             if settings.terminal:
-                _add_observation_feeds(parts, stack, settings, secrets, web)
+                _add_observation_feeds(parts, stack, settings, secrets, web, follower)
         yield parts
 
 
@@ -197,20 +211,29 @@ def _throttle(settings: Settings) -> Callable[[str], float | None]:
     return lambda source: settings.feed(source).max_rows_per_s
 
 
-def _add_schedule(parts: Parts, settings: Settings, pool: Pool, queue: PostgresJobQueue) -> None:
-    book = PostgresScheduleBook(pool, queue, defaults_of(settings))
+def _add_schedule(parts: Parts, settings: Settings, pool: Pool, queue: PostgresJobQueue, catalogue: Catalogue) -> None:
+    book = PostgresScheduleBook(pool, queue, defaults_of(settings, catalogue))
     parts.loops["schedule"] = Schedule(book, SystemClock()).run
+    parts.loops["source-files"] = source_files(settings, pool, catalogue).run
 
 
 def _add_observation_feeds(
-    parts: Parts, stack: AsyncExitStack, settings: Settings, secrets: Secrets, web: OwnWeb
+    parts: Parts,
+    stack: AsyncExitStack,
+    settings: Settings,
+    secrets: Secrets,
+    web: OwnWeb,
+    follower: Follower | None,
 ) -> None:
     clock = SystemClock()
     client, sink = PoliteClient(clock), HttpPatchSink(web.url, secrets.ingest_token, clock, trust=web.trust)
     stack.push_async_callback(client.aclose)
     stack.push_async_callback(sink.aclose)
     states = FeedStates(settings.data_dir / "feeds")
-    run = ObservationFeeds(observation_feeds(), client, sink, states, clock, settings)
+    feeds = observation_feeds() if follower is None else follower.catalogue.observation_feeds
+    run = ObservationFeeds(feeds, client, sink, states, clock, settings)
+    if follower is not None:
+        follower.changed.append(run.renew)
     parts.loops["observation-feeds"] = run.run
 
 
@@ -220,12 +243,14 @@ async def open_collect(settings: Settings, dsn: str | None, secrets: Secrets, *,
     check_supported(settings)
     parts = Parts()
     async with AsyncExitStack() as stack:
+        follower = None
         if dsn is not None:
             pool = await pool_of(stack, dsn, "collect", 2)
-            await PostgresSourceStore(pool, defaults_of(settings)).ensure()
-            _add_schedule(parts, settings, pool, PostgresJobQueue(pool, settings.jobs))
+            follower = await followed(pool, settings, ensure_sources(pool, settings))
+            parts.loops["catalogue"] = follower.run
+            _add_schedule(parts, settings, pool, PostgresJobQueue(pool, settings.jobs), follower.catalogue)
         if settings.terminal:
-            _add_observation_feeds(parts, stack, settings, secrets, web)
+            _add_observation_feeds(parts, stack, settings, secrets, web, follower)
         yield parts
 
 
@@ -239,11 +264,20 @@ async def open_relay(settings: Settings, dsn: str, secrets: Secrets) -> AsyncIte
 
     async with AsyncExitStack() as stack:
         pool = await pool_of(stack, dsn, "relay", 3)
-        doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES, BROADCASTS))
+        doorbell = PostgresWakeup(settings.database_direct_url or dsn, (CHANGES, BROADCASTS, DECLARED))
         doorbell.start()
         stack.push_async_callback(doorbell.aclose)
-        await write_feeds(pool, layer_registry().feeds())
-        parts = Parts({"relay": relay_of(settings, pool, doorbell, no_cache, lambda events: None).run})
+        follower = await followed(pool, settings, copy_feeds(pool))
+        relay = relay_of(settings, pool, doorbell, no_cache, lambda events: None, follower)
+        parts = Parts({"relay": relay.run, "catalogue": partial(follower.run, doorbell.bell(DECLARED))})
         event_log = await PostgresEventLog.open(pool)
-        add_outlet(parts.loops, settings, secrets.changes_bus, pool, event_log, doorbell.bell(BROADCASTS))
+        add_outlet(
+            parts.loops,
+            settings,
+            secrets.changes_bus,
+            pool,
+            event_log,
+            doorbell.bell(BROADCASTS),
+            follower.catalogue.layer_ids,
+        )
         yield parts

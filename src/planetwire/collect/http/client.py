@@ -60,7 +60,7 @@ class FetchRules:
     `refusal_cooldown_s`: a 403 means "not modified, ask again after this"; None: it means refused credentials.
     `empty_text`: body of a 404 that means "no data in this format". `first_bytes`: allowed first bytes of a body,
     empty = anything but an HTML page. `empty_ok`: an empty 200 is valid. `credential`: how a token is sent, None if
-    there is none.
+    there is none. `private_ok`: the feed's own address may lead into a private network, as an operator's always may.
     """
 
     refusal_cooldown_s: float | None = None
@@ -70,6 +70,7 @@ class FetchRules:
     limit_bytes: int = MAX_BODY_BYTES
     deadline_s: float = DEADLINE_S
     credential: Credential | None = None
+    private_ok: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,15 +21,19 @@ CONFLICTS = (asyncpg.DeadlockDetectedError, asyncpg.SerializationError, asyncpg.
 
 
 class PostgresScheduleBook:
-    """Port ScheduleBook for the sources in `known`, whose rows exist."""
+    """Port ScheduleBook for the sources in `known`, as they are at the moment; their rows exist."""
 
     def __init__(
         self, pool: Pool, queue: PostgresJobQueue, known: Sequence[SourceDefaults], *, kept_s: float = FIRINGS_KEPT_S
     ) -> None:
         self._pool = pool
         self._queue = queue
-        self._known = {defaults.source: defaults for defaults in known}
+        self._sources = known
         self._kept_s = kept_s
+
+    @property
+    def _known(self) -> dict[str, SourceDefaults]:
+        return {defaults.source: defaults for defaults in self._sources}
 
     async def due(self) -> Sequence[DueSource]:
         """See the port. A source is never due before its floor has passed since its provider last answered."""
@@ -60,13 +64,16 @@ class PostgresScheduleBook:
         return new
 
     async def _settle_in(self, connection: Connection, due: DueSource, then: NextRun) -> bool:
+        known = self._known.get(due.source)
+        if known is None:  # it was taken away since it was found due
+            return False
         moved = await connection.fetchval(
             Q.move_on,
             due.source,
             due.due_at,
             due.cron,
             due.time_zone,
-            self._known[due.source].enabled,
+            known.enabled,
             then.next_run_at,
             then.tick_at,
             due.retry_at,

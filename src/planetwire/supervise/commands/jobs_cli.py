@@ -144,7 +144,8 @@ def submit(
         )
     if layer and kind.is_write:
         raise BadParameter(f"--layer is for clear_cache and earth_refresh; {kind} works on a source")
-    request = check_request(JobRequest(kind, source or None, {"layer": layer} if layer else {}, priority, key))
+    request = JobRequest(kind, source or None, {"layer": layer} if layer else {}, priority, key)
+    request = run(settings, lambda ledger: _checked(ledger, request))
     if kind.lane is Lane.CLEAR and not yes:
         confirm_clears(run(settings, lambda ledger: to_be_cleared(ledger, [request.source or ""])), yes=yes)
 
@@ -193,15 +194,19 @@ def cancel(settings: Settings, task_id: int, *, as_json: bool) -> str:
     )
 
 
+async def _checked(ledger: Ledger, request: JobRequest) -> JobRequest:
+    return check_request(request, ledger.catalogue.fact_feeds)
+
+
 def pause(settings: Settings, source: str, paused: bool, *, as_json: bool) -> str:
     """Pause or resume a source's write jobs."""
     if not source.strip():
         raise BadParameter("name a source; `planetwire sources` lists them")
-    name, warning = ledger_source(source)
-    if warning:
-        say(f"planetwire: {warning}", err=True)
 
     async def work(ledger: Ledger) -> str:
+        name, warning = ledger_source(source, ledger.catalogue)
+        if warning:
+            say(f"planetwire: {warning}", err=True)
         now, before = await ledger.board.standing([name])
         await ledger.desk.pause(local_actor(), name, paused)
         if as_json:

@@ -12,18 +12,18 @@ from io import StringIO
 from rich.console import Console
 from rich.table import Table
 
-from planetwire.diagnosis.path import layer_records
 from planetwire.model import Json
 from planetwire.settings import Settings
 from planetwire.supervise.commands.jobs_text import since
 from planetwire.supervise.roles import database_of
+from planetwire.wiring.commands import layer_records
 
 WIDTH = 140
 
 
 def listing(settings: Settings, *, as_json: bool) -> str:
     """Every layer in the registry's order, as a table or JSON."""
-    records = asyncio.run(layer_records(database_of(settings)))
+    records = asyncio.run(layer_records(settings, database_of(settings)))
     return (
         json.dumps(records, indent=2, ensure_ascii=False, default=asdict)
         if as_json

@@ -7,7 +7,7 @@ twice is harmless.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -79,7 +79,10 @@ class LayerSnapshots:
     async def forget(self, events: Sequence[LogEvent]) -> None:
         """Drop the bodies that match the patterns of the events' layers, in every process."""
         layers = {layer for event in events for layer in orjson.loads(event.body)["layers"]}
-        changed = [adapter for adapter in self._registry.all() if adapter.id in layers]
+        await self.drop([adapter for adapter in self._registry.all() if adapter.id in layers])
+
+    async def drop(self, changed: Iterable[LayerAdapter]) -> None:
+        """Drop the bodies that match the patterns of these layers."""
         await self._cache.invalidate(sorted({pattern for adapter in changed for pattern in adapter.cache_patterns}))
 
     async def aclose(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import orjson
 from fastapi import APIRouter, Depends, Request, Response
 
@@ -21,13 +23,17 @@ _LIMIT_DOC = {
 }
 
 
-def router(snapshots: LayerSnapshots, guard: Guard) -> APIRouter:
-    """Both routes read; `limit` is parsed by hand, since this is the hottest route of the Earth half."""
+def router(snapshots: LayerSnapshots, guard: Guard, revision: Callable[[], int] = lambda: 0) -> APIRouter:
+    """Both routes read; `limit` is parsed by hand, since this is the hottest route of the Earth half.
+
+    `revision`: that of the declarations, by which a page knows whether the list is as new as what it was told.
+    """
     routes = APIRouter(dependencies=[Depends(guard.reader)], tags=["layers"])
 
     @routes.get("/api/v1/layers", summary="Every layer with its state, also before any feed succeeded")
     async def layers() -> Response:
-        body = {"items": await snapshots.layers(), "next_cursor": None}
+        declared = revision()
+        body = {"items": await snapshots.layers(), "next_cursor": None, "declared_revision": declared}
         return Response(orjson.dumps(body), media_type=MEDIA_TYPE, headers={"Cache-Control": "no-cache"})
 
     @routes.get(

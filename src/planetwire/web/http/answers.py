@@ -14,7 +14,9 @@ WHY = {
     404: "No such thing",
     406: "Accept-Encoding refuses every coding there is",
     409: "The present state forbids it",
+    412: "Somebody else changed it since the caller looked",
     413: "The body is larger than the route allows",
+    428: "It replaces something, and If-Match does not say what",
     429: "Too many wrong credentials from this address",
     503: "A store of ours does not answer; try again later",
 }

@@ -110,6 +110,11 @@ class SocketEndpoint:
                 self.cut += 1
                 session.cut()
 
+    def tell_layers(self, revision: int) -> None:
+        """The list of layers is another one now, as the declarations of this revision have it."""
+        for session in list(self.sessions):
+            session.tell_layers(revision)
+
     def drain(self) -> None:
         """Close all with 1012. Idempotent."""
         for session in list(self.sessions):

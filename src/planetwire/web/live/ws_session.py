@@ -135,6 +135,11 @@ class WsSession:
         cursor = None if following is None else Cursor(self._hub.epoch, following.cursor)
         self._write_json(frames.heartbeat(cursor, self._clock.now()))
 
+    def tell_layers(self, revision: int) -> None:
+        """To whoever subscribed to anything: the lists of layers and sources are to be read again."""
+        if self.subscription is not None or self._watching:
+            self._write_json({"type": "layers_changed", "revision": revision})
+
     def resync(self, reason: ResyncReason, /) -> None:
         """The layers must be fetched again."""
         log.info("stream.resync.required", reason=reason.value, head=self._hub.head, channel=EARTH_UPDATES)
