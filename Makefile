@@ -117,7 +117,7 @@ lock: ## Write the Python lock files anew
 schema: $(VENV)/.installed ## Write what the migrations add up to, and list new ones
 	$(BIN)/python scripts/write_schema.py
 
-new-dataset: ## Write the folder of a dataset and its simulation: NAME=volcanoes [KIND=point] [SOURCE=usgs_volcanoes]
+new-dataset: ## Write the folder of a dataset and its simulation: NAME=volcanoes [KIND=point|line|area] [SOURCE=usgs_volcanoes]
 	@$(PYTHON) scripts/new_dataset.py "$(NAME)" $(if $(KIND),--kind "$(KIND)") $(if $(SOURCE),--source "$(SOURCE)")
 
 clean: ## Remove what was built

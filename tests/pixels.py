@@ -28,6 +28,20 @@ _COLOURS = f"""async (png) => {{
     return new Set(new Uint32Array(data.buffer)).size;
 }}"""
 
+_CHANGED = f"""async ([png, other]) => {{
+    const pixels = async (png) => {{
+        {_DECODED}
+        return new Uint32Array(data.buffer);
+    }};
+    const [before, after] = [await pixels(png), await pixels(other)];
+    return before.reduce((sum, pixel, at) => sum + (pixel === after[at] ? 0 : 1), 0);
+}}"""
+
+
+def changed(page: Page, before: bytes, after: bytes) -> int:
+    """How many pixels of two pictures of one size differ."""
+    return int(page.evaluate(_CHANGED, [base64.b64encode(one).decode() for one in (before, after)]))
+
 
 def colours(page: Page, png: bytes) -> int:
     """The number of colours of a screenshot: a blank canvas has one."""

@@ -132,7 +132,7 @@ async def test_a_record_that_breaks_keeps_its_last_good_fact(house: Callable[...
     one.server.set_body(GP, orjson.dumps(body))
     job = await one.collect()
     assert await one.count() == 50
-    assert job["message"] == "49 records, 1 rejected"
+    assert job["message"] == "49 records, 1 rejected (bad_time 1)"
     assert next(row for row in await one.sources.list() if row["source"] == "celestrak_gp")["rejects_last_run"] == 1
 
 

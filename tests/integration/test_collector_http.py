@@ -381,7 +381,7 @@ async def test_refused_records_in_any_batch_are_told_with_the_last(make_bench: C
     assert [len(batch.facts) for batch in batches] == [2, 1]
     assert [[one.offset for one in batch.rejects] for batch in batches] == [[], [0, 4]]
     assert batches[-1].sweep_keys == {"1", "2", "3", "4", "5"}
-    assert (batches[-1].total_hint, batches[-1].message) == (3, "3 records, 2 rejected")
+    assert (batches[-1].total_hint, batches[-1].message) == (3, "3 records, 2 rejected (bad_time 2)")
 
 
 async def test_a_body_of_refused_records_gives_no_batch_at_all(make_bench: Callable[..., Bench]) -> None:

@@ -146,20 +146,21 @@ async def heard(socket: ClientConnection, wanted: Callable[[dict[str, Any]], boo
 
 
 @asynccontextmanager
-async def listening(earth: Earth) -> AsyncIterator[ClientConnection]:
+async def listening(earth: Earth, channel: str = "earth_updates") -> AsyncIterator[ClientConnection]:
     async with connect(f"ws://{urlsplit(earth.url).netloc}/ws", proxy=None) as socket:
-        await socket.send(json.dumps({"subscribe": ["earth_updates"]}))
+        await socket.send(json.dumps({"subscribe": [channel]}))
         await heard(socket, lambda frame: frame.get("type") == "subscribed")
         yield socket
 
 
 async def test_a_source_added_on_one_process_runs_in_all_and_its_rows_reach_a_page_of_another(world: World) -> None:
-    async with listening(world.second) as page:
+    async with listening(world.second) as page, listening(world.second, "datasource_tasks") as of_jobs:
         answer = await world.put("my_quakes", world.quakes())
         assert (answer.status_code, answer.headers["etag"]) == (201, '"1"')
         await world.everywhere("my_quakes", title="My quakes")
-        told = await heard(page, lambda frame: frame.get("type") == "layers_changed")
-        assert told == {"type": "layers_changed", "revision": 1}
+        for socket in (page, of_jobs):
+            told = await heard(socket, lambda frame: frame.get("type") == "layers_changed")
+            assert told == {"type": "layers_changed", "revision": 1}
         event = await heard(page, lambda frame: "my_quakes" in frame.get("data", {}).get("layers", ()))
         assert event["data"]["source"] == "my_quakes"
     await world.collected("my_quakes")

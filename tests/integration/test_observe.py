@@ -56,7 +56,7 @@ class Bench:
 
     def restarted(self, **feed: Any) -> ObservationFeeds:
         settings = Settings(data_dir=self.folder, feeds={SOURCE: {"url": f"{self.server.url}{PATH}", **feed}})
-        self.states = FeedStates(self.folder / "feeds")
+        self.states = FeedStates(self.folder / "feeds", self.clock.now)
         self.feeds = ObservationFeeds(
             observation_feeds(), self.client, self.sink, self.states, self.clock, settings
         )  # fmt: skip
@@ -253,11 +253,24 @@ async def test_runs_are_listed_before_and_after_the_first(bench: Bench) -> None:
     assert bench.states.runs([SOURCE])[0] | {"x": 0} == {
         "source": SOURCE, "enabled": True, "interval_s": 60.0, "floor_s": 60.0, "next_run_at": None,
         "last_run_at": None, "last_success_at": None, "last_error_code": None, "last_error": None, "rejects": None,
-        "rejects_last_run": None, "rows_last_run": None, "cooldown_until": None, "x": 0,
+        "rejects_last_run": None, "rows_last_run": None, "cooldown_until": None, "reject_codes": None, "sample": None,
+        "requests_hour": 0, "rows_hour": 0, "x": 0,
     }  # fmt: skip
     await bench.feeds.turn(SOURCE)
     after = bench.states.runs([SOURCE])[0]
+    assert after["requests_hour"] == bench.server.counts[PATH].requests > 0
+    assert after["rows_hour"] == after["rows_last_run"] > 0
     assert (after["last_success_at"], after["next_run_at"]) == ("2026-03-20T12:00:30Z", "2026-03-20T12:01:30Z")
+
+
+async def test_what_was_refused_is_listed_with_its_codes_and_the_first_sample(bench: Bench) -> None:
+    good = {"icaoId": "KLGA", "obsTime": int(NOW.timestamp()) - 300, "temp": 12.0, "rawOb": "METAR KLGA 201155Z 12/01"}
+    bench.server.set_body(PATH, orjson.dumps([good, "no record at all", 7]))
+    assert await bench.feeds.turn(SOURCE)
+    run = bench.states.runs([SOURCE])[0]
+    assert (run["rejects_last_run"], sum(run["reject_codes"].values())) == (run["rejects"], run["rejects"])
+    assert run["reject_codes"].keys() == {"no_report"} and "no record at all" in run["sample"]
+    assert run["rows_hour"] == run["rows_last_run"] > 0
 
 
 async def test_an_unreadable_state_file_starts_anew(bench: Bench) -> None:

@@ -80,7 +80,7 @@ ALLOWED = {
 # Below the datasets, and all that a folder may ask of it.
 MAY_IMPORT = (
     *("planetwire.collect.", "planetwire.layers.values", "planetwire.layers.places", "planetwire.datasets.dataset"),
-    *("planetwire.model", "planetwire.ports", "planetwire.errors", "planetwire.text"),
+    *("planetwire.model", "planetwire.ports", "planetwire.errors", "planetwire.text", "planetwire.geometry"),
     *("planetwire.cities", "planetwire.observing"),
 )
 

@@ -109,6 +109,8 @@ export interface JobRow {
   max_attempts: number;
   lease_seq: number;
   heartbeat_at: string | null;
+  /** Until when its worker holds it; null while nobody does. */
+  lease_until: string | null;
   scheduled_at: string | null;
   created_at: string;
   started_at: string | null;
@@ -132,10 +134,22 @@ export type FinalStatus = Extract<JobStatus, "completed" | "failed" | "cancelled
 /** The handling of ticks missed while no process ran: one run for all of them, or none. */
 export type Misfire = "once" | "skip";
 
+/** A layer that a source feeds. */
+export interface FedLayer {
+  id: string;
+  title: string;
+  title_zh: string;
+}
+
+export interface RejectCount {
+  code: string;
+  count: number;
+}
+
 export interface SourceInfo {
   source: string;
   enabled: boolean;
-  /** Null where the server cannot hold a source. */
+  /** Null where the server cannot pause a source: it runs without jobs and is set by settings. */
   paused: boolean | null;
   interval_s: number | null;
   /** The provider's minimum interval; the server refuses shorter ones. */
@@ -151,9 +165,26 @@ export interface SourceInfo {
   /** Code of the last run's failure, null after a good one. */
   last_error_code: string | null;
   last_error: string | null;
+  last_run_at: string | null;
   last_success_at: string | null;
   next_run_at: string | null;
   cooldown_until: string | null;
+  /** Facts there are now, counted up to 50,000; null where none are kept, or the server does not say. */
+  rows: number | null;
+  rows_last_run: number | null;
+  /** Of the last hour; null where the server does not say. */
+  rows_hour: number | null;
+  requests_hour: number | null;
+  /** Of the last run, the most frequent first. */
+  reject_codes: readonly RejectCount[];
+  /** Start of what the last run refused first; null also for strangers. */
+  sample: string | null;
+  /** The newest ended job that collected. */
+  last_job: number | null;
+  layers: readonly FedLayer[];
+  /** Of the first of the layers. */
+  provenance: Provenance | null;
+  stale_after_s: number | null;
 }
 
 /** Missing fields stay as they are; null restores the source's default. */

@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest";
 import { jsonResponse } from "../testing/clock";
 import { formatCursor, parseCursor } from "./cursor";
 import { createHttp } from "./http";
-import { changeSource, fetchJobs, fetchSources, jobRow, submitJob } from "./job_wire";
+import { fetchJobs, jobRow, submitJob } from "./job_wire";
 import { fetchLayers, fetchSnapshot } from "./layer_wire";
+import { changeSource, fetchSources } from "./source_wire";
 import { parseFrame } from "./websocket_frames";
 
 const EPOCH = "abcdefghijkl";

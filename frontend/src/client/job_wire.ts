@@ -1,11 +1,10 @@
-/** Jobs and sources over HTTP, and the parser of ledger rows, used for every transport. */
-import type { JobCounts, JobRow, JobStatus, Misfire, SourceChange, SourceInfo, TaskType } from "./earth_types";
+/** Jobs over HTTP, and the parser of ledger rows, used for every transport. */
+import type { JobCounts, JobRow, JobStatus, TaskType } from "./earth_types";
 import type { Http } from "./http";
-import { finite, oneOf, type Raw, record, text, texts, whole } from "./parse";
+import { finite, oneOf, type Raw, record, text, whole } from "./parse";
 
 const TASK_TYPES: readonly TaskType[] = ["collect", "clear_data", "clear_cache", "earth_refresh"];
 const STATUSES: readonly JobStatus[] = ["queued", "running", "cancelling", "completed", "failed", "cancelled"];
-const MISFIRES: readonly Misfire[] = ["once", "skip"];
 
 /** Null unless it has at least an id, a known type and a known status. */
 export function jobRow(value: unknown): JobRow | null {
@@ -45,6 +44,7 @@ function words(raw: Raw) {
 function times(raw: Raw) {
   return {
     heartbeat_at: text(raw.heartbeat_at),
+    lease_until: text(raw.lease_until),
     scheduled_at: text(raw.scheduled_at),
     created_at: text(raw.created_at) ?? "",
     started_at: text(raw.started_at),
@@ -114,45 +114,4 @@ export function cancelJob(http: Http, id: number): Promise<unknown> {
 export async function retryJob(http: Http, id: number, confirm = false): Promise<Submitted> {
   const body = confirm ? { confirm } : undefined;
   return submitted(await http.send<unknown>("POST", `/api/v1/jobs/${id}/retry`, body));
-}
-
-function sourceInfo(value: unknown): SourceInfo | null {
-  const raw = record(value);
-  const source = text(raw?.source);
-  if (raw === null || source === null) return null;
-  return {
-    source,
-    enabled: raw.enabled !== false,
-    paused: typeof raw.paused === "boolean" ? raw.paused : null,
-    rejects: whole(raw.rejects) ?? 0,
-    rejects_last_run: whole(raw.rejects_last_run) ?? 0,
-    last_error_code: text(raw.last_error_code),
-    last_error: text(raw.last_error),
-    last_success_at: text(raw.last_success_at),
-    next_run_at: text(raw.next_run_at),
-    cooldown_until: text(raw.cooldown_until),
-    ...schedule(raw),
-  };
-}
-
-function schedule(raw: Raw) {
-  return {
-    interval_s: finite(raw.interval_s),
-    floor_s: finite(raw.floor_s),
-    has_calendar: "cron" in raw,
-    cron: text(raw.cron),
-    time_zone: text(raw.time_zone),
-    misfire: oneOf(raw.misfire, MISFIRES),
-    upcoming: texts(raw.upcoming),
-  };
-}
-
-/** The source as it is after the change. Rejects with HttpError 400 and a code when the server refuses it. */
-export async function changeSource(http: Http, source: string, change: SourceChange): Promise<SourceInfo | null> {
-  return sourceInfo(await http.send<unknown>("PATCH", `/api/v1/sources/${encodeURIComponent(source)}`, change));
-}
-
-export async function fetchSources(http: Http): Promise<SourceInfo[]> {
-  const body = await http.get<unknown>("/api/v1/sources", { cache: "no-store" });
-  return items(body).flatMap((item) => sourceInfo(item) ?? []);
 }

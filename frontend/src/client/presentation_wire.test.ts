@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { pointLook } from "../draw/layer_styles";
+import { objectLook } from "../draw/layer_styles";
 import { valuesOf } from "../draw/layer_values";
 import { LAYERS_EXAMPLE, readLayers } from "../testing/layers";
 import { rowShown } from "../views/card_text";
@@ -64,6 +64,7 @@ describe("a look that is not as it should be", () => {
       16, 1, 64,
     ]);
     expect([wild.size, wild.late, look({ size: { px: 0.01 } }).size]).toEqual([{ px: 64 }, null, { px: 1 }]);
+    expect([0.5, 0, 2, "1"].map((fill_alpha) => look({ fill_alpha }).fill_alpha)).toEqual([0.5, null, null, null]);
     expect(look({ size: { value: "vei", base_px: "3", factor: 2 } }).size).toEqual({ px: 5 });
   });
 });
@@ -110,7 +111,7 @@ describe("whatever a server says", () => {
     fc.assert(
       fc.property(looks, cards, data, (odd, rows, data) => {
         const feature = { id: "x:1", kind: "volcano", lat: 1, lon: 2, observed_at: null, data };
-        const drawn = pointLook(look(odd), feature, 0);
+        const drawn = objectLook(look(odd), feature, 0);
         expect(drawn.color).toMatch(/^#[0-9a-f]{6}$/i);
         expect(drawn.alpha > 0 && drawn.alpha <= 1 && drawn.size_px > 0 && drawn.size_px <= 64).toBe(true);
         for (const row of card(rows)) {

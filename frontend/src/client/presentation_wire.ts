@@ -46,7 +46,7 @@ export interface Scale {
   readonly unknown: Paint | null;
 }
 
-/** Diameter in pixels: always the same, or growing with a value. */
+/** Diameter of a point or width of a line in pixels: always the same, or growing with a value. */
 export type Size =
   | { readonly px: number }
   | {
@@ -70,6 +70,8 @@ export interface Look {
   readonly color: Scale | null;
   readonly size: Size;
   readonly late: Late | null;
+  /** Of an area's inside, as a share of its colour's; null: the page's own. */
+  readonly fill_alpha: number | null;
 }
 
 const FORMATS = ["text", "number", "temperature", "time", "flag", "choice"] as const;
@@ -94,7 +96,7 @@ export interface CardRow extends Labelled {
   readonly otherwise: Labelled | null;
 }
 
-export const PLAIN_LOOK: Look = { color: null, size: { px: 5 }, late: null };
+export const PLAIN_LOOK: Look = { color: null, size: { px: 5 }, late: null, fill_alpha: null };
 
 function word(value: unknown): string | null {
   return text(value)?.slice(0, TEXT_MAX) || null;
@@ -179,7 +181,9 @@ function late(value: unknown): Late | null {
 /** Never fails: invalid parts are ignored. */
 export function look(value: unknown): Look {
   const raw = record(value);
-  return raw === null ? PLAIN_LOOK : { color: scale(raw.color), size: size(raw.size), late: late(raw.late) };
+  if (raw === null) return PLAIN_LOOK;
+  const { color, fill_alpha } = raw;
+  return { color: scale(color), size: size(raw.size), late: late(raw.late), fill_alpha: share(fill_alpha) };
 }
 
 function choice(value: unknown): Choice[] {

@@ -1,5 +1,5 @@
 /**
- * The one socket of the Earth page: joins, detects silence, reconnects, and resumes from its cursor.
+ * The one socket of the Earth page, and of the Sources page: joins, detects silence, reconnects, and resumes from its cursor.
  * Revisions passed on rise strictly within an epoch; there is never a second open socket.
  */
 import { type Backoff, createBackoff } from "./backoff";
@@ -45,6 +45,8 @@ export interface SocketDeps {
   open(): SocketLike;
   timers: Timers;
   handlers: SocketHandlers;
+  /** All of them unless said otherwise. */
+  channels?: readonly Channel[];
   backoff?: Backoff;
   debug?: (message: string, detail: unknown) => void;
 }
@@ -59,9 +61,10 @@ export interface EarthSocket {
 }
 
 export const CHANNELS = ["earth_updates", "datasource_tasks"] as const;
+export type Channel = (typeof CHANNELS)[number];
 
 export function createEarthSocket(deps: SocketDeps): EarthSocket {
-  const { timers, handlers } = deps;
+  const { timers, handlers, channels = CHANNELS } = deps;
   const backoff = deps.backoff ?? createBackoff();
   const debug = deps.debug ?? ((message, detail) => console.debug(message, detail));
   let state: SocketState = "idle";
@@ -134,8 +137,9 @@ export function createEarthSocket(deps: SocketDeps): EarthSocket {
   function subscribe(): void {
     asked = cursor;
     move("opened");
-    const since = cursor ? { since: { earth_updates: formatCursor(cursor) } } : {};
-    socket?.send(JSON.stringify({ subscribe: CHANNELS, ...since }));
+    const since =
+      cursor && channels.includes("earth_updates") ? { since: { earth_updates: formatCursor(cursor) } } : {};
+    socket?.send(JSON.stringify({ subscribe: channels, ...since }));
   }
 
   function receive(data: unknown): void {

@@ -5,15 +5,15 @@ import { type Http, HttpError } from "../client/http";
 import { fetchJobNotes, fetchSourceRows, type JobNotes, type SourceRows } from "../client/job_notes_wire";
 import {
   cancelJob,
-  changeSource,
   fetchJob,
   fetchJobCounts,
   fetchJobs,
-  fetchSources,
+  type JobPage,
   retryJob,
   type Submitted,
   submitJob,
 } from "../client/job_wire";
+import { changeSource, fetchSources } from "../client/source_wire";
 import type { Timers } from "../client/timers";
 import { inTab, isCrowded, isFinal, merged, type RateSample } from "./jobs_core";
 import { type History, type JobFilter, NO_HISTORY, PAGE_ROWS, rowsKept, statusesBehind } from "./jobs_history";
@@ -77,6 +77,8 @@ export interface JobsDeps {
   http: Http;
   timers: Timers;
   random(): number;
+  /** False where no ledger runs: then there are sources and no jobs. */
+  ledger?: boolean;
 }
 
 const START: JobsView = {
@@ -103,7 +105,9 @@ function without<T>(set: ReadonlySet<T>, item: T): Set<T> {
   return rest;
 }
 
-export function createJobs({ http, timers, random }: JobsDeps): Jobs {
+const NO_JOBS: JobPage = { rows: [], next: null };
+
+export function createJobs({ http, timers, random, ledger = true }: JobsDeps): Jobs {
   const store = createStore<JobsView>(() => START);
   const received = new Map<number, number>();
   let cancelRetry: () => void = () => undefined;
@@ -127,10 +131,14 @@ export function createJobs({ http, timers, random }: JobsDeps): Jobs {
     if (ended) readSourcesSoon(SOURCES_MS);
   }
 
+  async function readJobs(): Promise<JobPage> {
+    return ledger ? await fetchJobs(http, { limit: JOBS_READ }) : NO_JOBS;
+  }
+
   async function reload(): Promise<void> {
     cancelRetry();
     try {
-      const [page, sources] = await Promise.all([fetchJobs(http, { limit: JOBS_READ }), fetchSources(http)]);
+      const [page, sources] = await Promise.all([readJobs(), fetchSources(http)]);
       failures = 0;
       store.setState({ phase: "ready", error: null, sources, more: page.next !== null });
       takeAll(page.rows);
@@ -163,6 +171,7 @@ export function createJobs({ http, timers, random }: JobsDeps): Jobs {
   }
 
   async function readCounts(): Promise<void> {
+    if (!ledger) return;
     try {
       store.setState({ counts: await fetchJobCounts(http) });
     } catch {

@@ -1,32 +1,34 @@
-/** The globe: layers of points on the drawn Earth, rendered only when something changed. The one door to Cesium. */
+/** The globe: layers on the drawn Earth, rendered only when something changed. The one door to Cesium. */
 import {
-  type Cartesian2,
   Cartesian3,
   Cartographic,
   Math as CesiumMath,
   Color,
   PointPrimitiveCollection,
-  ScreenSpaceEventHandler,
-  ScreenSpaceEventType,
+  type Primitive,
+  PrimitiveCollection,
 } from "@cesium/engine";
 import type { Look } from "../data/presentation";
 import { basemapLayer, loadBasemap } from "./globe_basemap";
 import { createCamera, type GlobeCamera } from "./globe_camera";
+import { onClick } from "./globe_pick";
 import { createPointLayer, type PointId, type PointLayer } from "./globe_points";
 import { createScene, type GlobeScene } from "./globe_scene";
+import { createShapeLayer, type DrawnShape, type ShapeLayer } from "./globe_shapes";
 import type { DrawFeature } from "./layer_style";
 import { createPropagator, type Propagator, type WorkerLike } from "./propagator";
+import { isShapeKind, shapeOf } from "./shape";
 import { createTicker, type Ticker } from "./ticker";
 
 /** Looks that depend on age change this often. */
 const RESTYLE_MS = 60_000;
-/** A click need not be exact: points are two pixels wide. */
-const PICK_PX = 11;
 
 export interface GlobePlace {
   lat: number;
   lon: number;
   altitude_m: number;
+  /** How far a line or an area reaches from there. */
+  extent_m: number;
 }
 
 export interface GlobeEvents {
@@ -44,9 +46,10 @@ export interface Globe {
   readonly ready: boolean;
   /** Time of the positions shown. */
   readonly at_ms: number;
-  setFeatures(layer: string, features: readonly DrawFeature[], look: Look): void;
+  /** `kind`: of the layer; things of a `line` or an `area` are drawn by their geometry, those without one as points. */
+  setFeatures(layer: string, features: readonly DrawFeature[], look: Look, kind: string): void;
   setVisible(layer: string, visible: boolean): void;
-  /** Points on the globe, -1 for a layer that was never given. */
+  /** Things on the globe, -1 for a layer that was never given. */
   count(layer: string): number;
   /** Objects of a moving layer that have no position, e.g. unusable elements. */
   missing(layer: string): number;
@@ -58,6 +61,7 @@ export interface Globe {
 
 interface Held {
   points: PointLayer;
+  shapes: ShapeLayer;
   missing: number;
   version: number;
 }
@@ -79,12 +83,28 @@ function createMarker(): PointPrimitiveCollection {
   return marker;
 }
 
+/** What is drawn by its geometry, and what as a point. */
+function divided(features: readonly DrawFeature[], kind: string) {
+  if (!isShapeKind(kind)) return { rest: features, shapes: [] };
+  const rest: DrawFeature[] = [];
+  const shapes: DrawnShape[] = [];
+  for (const feature of features) {
+    const shape = shapeOf(kind, feature.data);
+    if (shape) shapes.push({ feature, shape });
+    else rest.push(feature);
+  }
+  return { rest, shapes };
+}
+
 /** Throws when there is no WebGL; then nothing is left behind. */
 export function createGlobe(container: HTMLElement, events: GlobeEvents): Globe {
   const stage: GlobeScene = createScene(container);
   const { scene, canvas } = stage;
   const camera = createCamera(scene, canvas);
   const layers = new Map<string, Held>();
+  const [areas, lines, chosen, points] = [1, 2, 3, 4].map(
+    () => scene.primitives.add(new PrimitiveCollection()) as PrimitiveCollection,
+  ) as [PrimitiveCollection, PrimitiveCollection, PrimitiveCollection, PrimitiveCollection];
   const marker = scene.primitives.add(createMarker()) as PointPrimitiveCollection;
   const stopMap = new AbortController();
   let selected: PointId | null = null;
@@ -116,7 +136,10 @@ export function createGlobe(container: HTMLElement, events: GlobeEvents): Globe 
 
   function restyle(): void {
     restyled_ms = Date.now();
-    for (const held of layers.values()) held.points.restyle(restyled_ms);
+    for (const { points, shapes } of layers.values()) {
+      points.restyle(restyled_ms);
+      shapes.restyle(restyled_ms);
+    }
     scene.requestRender();
   }
 
@@ -131,14 +154,23 @@ export function createGlobe(container: HTMLElement, events: GlobeEvents): Globe 
     const place = selected && layers.get(selected.layer)?.points.placeOf(selected.feature);
     point.show = Boolean(place && selected && layers.get(selected.layer)?.points.collection.show);
     if (place) point.position = place;
+    chosen.show = Boolean(selected && layers.get(selected.layer)?.shapes.strokes.show);
+  }
+
+  /** The chosen line, or the border of the chosen area, drawn once more. */
+  function choose(): void {
+    chosen.removeAll();
+    const mark: Primitive | null = (selected && layers.get(selected.layer)?.shapes.markOf(selected.feature)) ?? null;
+    if (mark) chosen.add(mark);
   }
 
   function layerOf(id: string): Held {
     const known = layers.get(id);
     if (known) return known;
-    const made: Held = { points: createPointLayer(id), missing: 0, version: 0 };
-    scene.primitives.add(made.points.collection);
-    scene.primitives.raiseToTop(marker);
+    const made: Held = { points: createPointLayer(id), shapes: createShapeLayer(id), missing: 0, version: 0 };
+    points.add(made.points.collection);
+    lines.add(made.shapes.strokes);
+    areas.add(made.shapes.fills);
     layers.set(id, made);
     return made;
   }
@@ -155,11 +187,7 @@ export function createGlobe(container: HTMLElement, events: GlobeEvents): Globe 
     ticker.poke();
   }
 
-  const mouse = new ScreenSpaceEventHandler(canvas);
-  mouse.setInputAction(({ position }: { position: Cartesian2 }) => {
-    const hit = scene.pick(position, PICK_PX, PICK_PX) as { id?: PointId } | undefined;
-    events.onPick(hit?.id?.layer ? hit.id : null);
-  }, ScreenSpaceEventType.LEFT_CLICK);
+  const stopClicks = onClick(stage, [points, lines, areas], events.onPick);
 
   const onKey = (event: KeyboardEvent) => {
     if (!event.ctrlKey && !event.metaKey && !event.altKey && camera.key(event.key)) event.preventDefault();
@@ -197,26 +225,41 @@ export function createGlobe(container: HTMLElement, events: GlobeEvents): Globe 
     get at_ms() {
       return ticker.at_ms;
     },
-    setFeatures(id, features, look) {
+    setFeatures(id, features, look, kind) {
       const held = layerOf(id);
-      held.points.setFeatures(features, look, Date.now());
+      const { rest, shapes } = divided(features, kind);
+      held.points.setFeatures(rest, look, Date.now());
+      held.shapes.setShapes(shapes, look, Date.now());
       feedWorker(id, held);
+      choose();
       changed(ticker.at_ms);
     },
     setVisible(id, visible) {
-      layerOf(id).points.collection.show = visible;
+      const { points: drawn, shapes } = layerOf(id);
+      drawn.collection.show = visible;
+      shapes.setVisible(visible);
       changed(ticker.at_ms);
     },
-    count: (id) => layers.get(id)?.points.count ?? -1,
+    count(id) {
+      const held = layers.get(id);
+      return held ? held.points.count + held.shapes.count : -1;
+    },
     missing: (id) => layers.get(id)?.missing ?? 0,
     placeOf(id, feature) {
-      const place = layers.get(id)?.points.placeOf(feature);
+      const shape = layers.get(id)?.shapes.placeOf(feature);
+      const place = shape?.place ?? layers.get(id)?.points.placeOf(feature);
       if (!place || Cartesian3.equals(place, Cartesian3.ZERO)) return null;
       const { latitude, longitude, height } = Cartographic.fromCartesian(place);
-      return { lat: CesiumMath.toDegrees(latitude), lon: CesiumMath.toDegrees(longitude), altitude_m: height };
+      return {
+        lat: CesiumMath.toDegrees(latitude),
+        lon: CesiumMath.toDegrees(longitude),
+        altitude_m: height,
+        extent_m: shape?.extent_m ?? 0,
+      };
     },
     select(picked) {
       selected = picked;
+      choose();
       changed(ticker.at_ms);
     },
     setPaused: (paused) => ticker.setPaused(paused),
@@ -224,7 +267,7 @@ export function createGlobe(container: HTMLElement, events: GlobeEvents): Globe 
       stopMap.abort();
       ticker.stop();
       propagator.stop();
-      mouse.destroy();
+      stopClicks();
       container.removeEventListener("keydown", onKey);
       document.removeEventListener("visibilitychange", onVisibility);
       scene.globe.tileLoadProgressEvent.removeEventListener(onTiles);

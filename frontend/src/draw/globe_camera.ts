@@ -10,13 +10,15 @@ const FLY_LEAST_M = 3_500_000;
 const FLY_MOST_M = 70_000_000;
 const TALL_SHIFT = 0.2;
 const METRES_PER_DEG = 111_000;
+/** Height for each metre that a shape reaches: at the usual 60° across it then takes two thirds of the shorter side. */
+const EXTENT_SHARE = 2.6;
 
 export interface GlobeCamera {
   /** The view at the start: the person's own longitude, by the browser's time zone. */
   home(animated: boolean): void;
   zoom(direction: 1 | -1): void;
-  /** Over a place, from far enough that it and what is around it are seen. */
-  fly(lat: number, lon: number, altitude_m: number): void;
+  /** Over a place, from far enough that it, what is around it, and all that reaches so far from it are seen. */
+  fly(lat: number, lon: number, altitude_m: number, extent_m?: number): void;
   /** True when the key moved the view. */
   key(name: string): boolean;
 }
@@ -85,8 +87,9 @@ export function createCamera(scene: Scene, canvas: HTMLCanvasElement): GlobeCame
     return Math.min(40, (TALL_SHIFT * 2 * distance_m * Math.tan(fovy / 2)) / METRES_PER_DEG);
   }
 
-  function fly(lat: number, lon: number, altitude_m: number): void {
-    const height = Math.min(FLY_MOST_M, Math.max(FLY_LEAST_M, altitude_m * 1.4 + 2_000_000));
+  function fly(lat: number, lon: number, altitude_m: number, extent_m = 0): void {
+    const least_m = Math.max(FLY_LEAST_M, extent_m * EXTENT_SHARE);
+    const height = Math.min(FLY_MOST_M, Math.max(least_m, altitude_m * 1.4 + 2_000_000));
     const destination = Cartesian3.fromDegrees(lon, Math.max(-85, lat - below_deg(height - altitude_m)), height);
     camera.flyTo({ destination, duration: seconds(0.9) });
     scene.requestRender();

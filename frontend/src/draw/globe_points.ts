@@ -8,8 +8,8 @@ import {
   PointPrimitiveCollection,
 } from "@cesium/engine";
 import { type Look, PLAIN_LOOK } from "../data/presentation";
-import type { DrawFeature, PointLook } from "./layer_style";
-import { changesWithTime, pointLook } from "./layer_styles";
+import type { DrawFeature, ObjectLook } from "./layer_style";
+import { changesWithTime, objectLook } from "./layer_styles";
 import { isMoving } from "./layer_values";
 
 /** What a picked point carries. */
@@ -34,7 +34,7 @@ export interface PointLayer {
 
 const colors = new Map<string, Color>();
 
-function colorOf({ color, alpha }: PointLook): Color {
+function colorOf({ color, alpha }: ObjectLook): Color {
   const key = `${color}/${alpha}`;
   let made = colors.get(key);
   if (!made) {
@@ -67,7 +67,7 @@ export function createPointLayer(layer: string): PointLayer {
     shown += at ? 1 : -1;
   }
 
-  function dress(point: PointPrimitive, look: PointLook): void {
+  function dress(point: PointPrimitive, look: ObjectLook): void {
     const color = colorOf(look);
     if (!Color.equals(point.color, color)) point.color = color;
     if (point.pixelSize !== look.size_px) point.pixelSize = look.size_px;
@@ -112,7 +112,7 @@ export function createPointLayer(layer: string): PointLayer {
       for (const feature of features) {
         const item = { point: items.get(feature.id)?.point ?? add(feature), feature };
         next.set(feature.id, item);
-        dress(item.point, pointLook(look, feature, now_ms));
+        dress(item.point, objectLook(look, feature, now_ms));
         if (isMoving(feature.kind)) moving.push(item);
         else place(item.point, stillPlace(feature));
       }
@@ -135,7 +135,7 @@ export function createPointLayer(layer: string): PointLayer {
     },
     restyle(now_ms) {
       if (!changesWithTime(styled)) return;
-      for (const { point, feature } of items.values()) dress(point, pointLook(styled, feature, now_ms));
+      for (const { point, feature } of items.values()) dress(point, objectLook(styled, feature, now_ms));
     },
     placeOf(feature) {
       const point = items.get(feature)?.point;

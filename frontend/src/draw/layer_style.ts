@@ -9,12 +9,15 @@ export interface DrawFeature {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-export interface PointLook {
+export interface ObjectLook {
   /** `#rrggbb`. */
   color: string;
   /** 0..1 */
   alpha: number;
+  /** Diameter of a point, width of a line or of an area's border. */
   size_px: number;
+  /** Share of `alpha` that the inside of an area has; null: the page's own. */
+  fill_alpha: number | null;
 }
 
 /** Where a feature is drawn now. */

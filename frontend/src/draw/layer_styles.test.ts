@@ -5,7 +5,7 @@ import { layerOf } from "../testing/layers";
 import { drawing } from "./kind_satellite";
 import { legendOf } from "./layer_legend";
 import type { DrawFeature } from "./layer_style";
-import { changesWithTime, colorOf, pointLook } from "./layer_styles";
+import { changesWithTime, colorOf, objectLook } from "./layer_styles";
 import { byKind, isMoving, valuesOf } from "./layer_values";
 
 const NOW_MS = Date.parse("2026-05-25T12:00:00Z");
@@ -23,24 +23,24 @@ const counts = (look: Look, features: readonly DrawFeature[]) =>
 
 describe("satellites", () => {
   it("are coloured by regime, low ones smaller and fainter; one without an orbit is drawn as a low one", () => {
-    const look = (data: Record<string, unknown>) => pointLook(SATELLITES, feature("satellite", data), NOW_MS);
-    const low = { color: colorIn(SATELLITES, "LEO"), alpha: 0.78, size_px: 2 };
+    const look = (data: Record<string, unknown>) => objectLook(SATELLITES, feature("satellite", data), NOW_MS);
+    const low = { color: colorIn(SATELLITES, "LEO"), alpha: 0.78, size_px: 2, fill_alpha: null };
     expect([look({ MEAN_MOTION: 15.5, ECCENTRICITY: 0 }), look({})]).toEqual([low, low]);
-    const high = { color: colorIn(SATELLITES, "GEO"), alpha: 0.95, size_px: 3 };
+    const high = { color: colorIn(SATELLITES, "GEO"), alpha: 0.95, size_px: 3, fill_alpha: null };
     expect(look({ MEAN_MOTION: 1.0027, ECCENTRICITY: 0 })).toEqual(high);
   });
 });
 
 describe("quakes", () => {
   it("grow with magnitude, within bounds, and an unknown magnitude is small", () => {
-    const size = (mag: unknown) => pointLook(QUAKES, feature("earthquake", { mag }), NOW_MS).size_px;
+    const size = (mag: unknown) => objectLook(QUAKES, feature("earthquake", { mag }), NOW_MS).size_px;
     const sizes = [-1, 0, 2, 4, 6, 9].map(size);
     expect(sizes).toEqual([...sizes].sort((a, b) => a - b));
     expect([sizes[0], sizes.at(-1), size(null), size("5"), size(Number.NaN), size(40)]).toEqual([3, 29.7, 4, 4, 4, 30]);
   });
 
   it("change colour an hour, a day and a week after", () => {
-    const color = (at: string | null) => pointLook(QUAKES, feature("earthquake", {}, at), NOW_MS).color;
+    const color = (at: string | null) => objectLook(QUAKES, feature("earthquake", {}, at), NOW_MS).color;
     const colors = ["11:30", "10:00"].map((time) => color(`2026-05-25T${time}:00Z`));
     const older = ["2026-05-20T12:00:00Z", "2026-04-20T12:00:00Z", null].map(color);
     expect(new Set([...colors, ...older]).size).toBe(4);
@@ -52,7 +52,7 @@ describe("quakes", () => {
 describe("weather stations", () => {
   const at = "2026-05-25T11:30:00Z";
   const look = (data: Record<string, unknown>, observed_at: string | null = at) =>
-    pointLook(STATIONS, feature("weather_station", data, observed_at), NOW_MS);
+    objectLook(STATIONS, feature("weather_station", data, observed_at), NOW_MS);
 
   it.each([
     [-0.5, "freezing"],
@@ -86,8 +86,8 @@ describe("weather stations", () => {
 describe("kinds", () => {
   it("a layer without a look has plain points of a lasting colour", () => {
     expect(isMoving("volcano")).toBe(false);
-    const look = pointLook(PLAIN_LOOK, feature("volcano", {}), NOW_MS);
-    expect(look).toEqual({ color: colorOf("volcano"), alpha: 0.9, size_px: 5 });
+    const look = objectLook(PLAIN_LOOK, feature("volcano", {}), NOW_MS);
+    expect(look).toEqual({ color: colorOf("volcano"), alpha: 0.9, size_px: 5, fill_alpha: null });
   });
 
   it("a file of its own gives a kind its values", () => {
@@ -96,7 +96,7 @@ describe("kinds", () => {
 
   it("a quake of unusual type is drawn as a quake", () => {
     const [quake, explosion] = ["earthquake", "explosion"].map((kind) =>
-      pointLook(QUAKES, feature(kind, { mag: 2 }, "2026-05-25T11:30:00Z"), NOW_MS),
+      objectLook(QUAKES, feature(kind, { mag: 2 }, "2026-05-25T11:30:00Z"), NOW_MS),
     );
     expect(explosion).toEqual(quake);
   });
@@ -150,7 +150,7 @@ describe("legends", () => {
     const quakes = ["11:59", "11:30", "10:00"].map((time) => feature("earthquake", {}, `2026-05-25T${time}:00Z`));
     for (const each of [...quakes, feature("earthquake", {})]) {
       const [entry] = legendOf(QUAKES, [each], NOW_MS);
-      expect(entry?.of.color).toBe(pointLook(QUAKES, each, NOW_MS).color);
+      expect(entry?.of.color).toBe(objectLook(QUAKES, each, NOW_MS).color);
     }
   });
 
@@ -175,9 +175,9 @@ describe("scales with gaps", () => {
 
   it("what is in no class has the kind's own colour and is not counted", () => {
     const [inside, beyond, none] = [1.5, 2, "?"].map((ash_km) => feature("volcano", { ash_km }));
-    expect(pointLook(look, inside as DrawFeature, NOW_MS).color).toBe("#000001");
+    expect(objectLook(look, inside as DrawFeature, NOW_MS).color).toBe("#000001");
     for (const out of [beyond, none])
-      expect(pointLook(look, out as DrawFeature, NOW_MS).color).toBe(colorOf("volcano"));
+      expect(objectLook(look, out as DrawFeature, NOW_MS).color).toBe(colorOf("volcano"));
     expect(counts(look, [inside, beyond, none] as DrawFeature[])).toEqual([["high", 1]]);
   });
 });

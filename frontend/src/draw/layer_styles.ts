@@ -1,6 +1,6 @@
 /** How a feature is drawn: by its layer's look, which comes from the server. */
 import type { Late, Look, Scale, ScaleClass, Size } from "../data/presentation";
-import type { DrawFeature, PointLook } from "./layer_style";
+import type { DrawFeature, ObjectLook } from "./layer_style";
 import { numberOf, type Values, valuesOf } from "./layer_values";
 
 const PALETTE = ["#8fb3ff", "#56d494", "#c9d36a", "#ff8f70", "#e58fd0", "#5cc4dd"] as const;
@@ -57,12 +57,12 @@ export function isLate(late: Late, feature: DrawFeature, values: Values, now_ms:
   return !(age_ms(feature, now_ms) <= after_s * 1_000);
 }
 
-/** Whether a point's look changes with time alone, without an event. */
+/** Whether a look changes with time alone, without an event. */
 export function changesWithTime({ color, late }: Look): boolean {
   return color?.by === "age" || late !== null;
 }
 
-export function pointLook(look: Look, feature: DrawFeature, now_ms: number): PointLook {
+export function objectLook(look: Look, feature: DrawFeature, now_ms: number): ObjectLook {
   const values = valuesOf(feature);
   const found = look.color && classOf(look.color, feature, values, now_ms);
   const { color, alpha } = found ?? look.color?.unknown ?? { color: colorOf(feature.kind), alpha: 0.9 };
@@ -70,5 +70,6 @@ export function pointLook(look: Look, feature: DrawFeature, now_ms: number): Poi
     color,
     alpha: look.late && isLate(look.late, feature, values, now_ms) ? look.late.alpha : alpha,
     size_px: found?.size_px ?? sizeOf(look.size, values),
+    fill_alpha: look.fill_alpha,
   };
 }

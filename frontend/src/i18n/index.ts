@@ -4,10 +4,12 @@ import { initReactI18next } from "react-i18next";
 import enCodes from "./en/codes.json";
 import enCommon from "./en/common.json";
 import enEarth from "./en/earth.json";
+import enSources from "./en/sources.json";
 import enTerminal from "./en/terminal.json";
 import zhCodes from "./zh/codes.json";
 import zhCommon from "./zh/common.json";
 import zhEarth from "./zh/earth.json";
+import zhSources from "./zh/sources.json";
 import zhTerminal from "./zh/terminal.json";
 
 export const LANGUAGES = ["en", "zh"] as const;
@@ -16,8 +18,8 @@ export type Language = (typeof LANGUAGES)[number];
 const KEY = "planetwire.language";
 
 export const resources = {
-  en: { codes: enCodes, common: enCommon, earth: enEarth, terminal: enTerminal },
-  zh: { codes: zhCodes, common: zhCommon, earth: zhEarth, terminal: zhTerminal },
+  en: { codes: enCodes, common: enCommon, earth: enEarth, sources: enSources, terminal: enTerminal },
+  zh: { codes: zhCodes, common: zhCommon, earth: zhEarth, sources: zhSources, terminal: zhTerminal },
 };
 
 /** The kept choice if it is one of ours, else what the browser prefers. */
@@ -52,7 +54,7 @@ export async function startI18n(): Promise<void> {
   await i18next.use(initReactI18next).init({
     lng: language,
     fallbackLng: "en",
-    ns: ["common", "codes", "earth", "terminal"],
+    ns: ["common", "codes", "earth", "sources", "terminal"],
     defaultNS: "common",
     resources,
     interpolation: { escapeValue: false },

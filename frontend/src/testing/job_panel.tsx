@@ -14,6 +14,7 @@ import type { Session, SessionState } from "../data/session";
 import { resources } from "../i18n";
 import { JobPanel } from "../views/JobPanel";
 import { EarthContext } from "../views/use_earth";
+import { JobsContext } from "../views/use_jobs";
 import { SessionContext } from "../views/use_session";
 import { sourceOf } from "./jobs";
 
@@ -71,7 +72,9 @@ export function showPanel(
   render(
     <SessionContext.Provider value={{ session, openSignIn }}>
       <EarthContext.Provider value={{ earth, globe: null, picked: null, pick: () => undefined }}>
-        <JobPanel />
+        <JobsContext.Provider value={earth.jobs}>
+          <JobPanel />
+        </JobsContext.Provider>
       </EarthContext.Provider>
     </SessionContext.Provider>,
   );

@@ -17,14 +17,21 @@ import { SessionContext, useSession } from "./use_session";
 // Each page is its own chunk; the globe's is large and is fetched on /earth alone.
 const Earth = lazy(() => import("./Earth"));
 const Terminal = lazy(() => import("./Terminal"));
+const Sources = lazy(() => import("./Sources"));
+
+/** The tab of the browser names the page. */
+function usePageTitle(page: Half | "sources"): void {
+  const { t } = useTranslation("common");
+  const name = t(`nav.${page}`);
+  useEffect(() => {
+    document.title = `${name} · ${t("app.name")}`;
+  }, [name, t]);
+}
 
 function HalfPage({ half, page: Page }: { half: Half; page: ComponentType }) {
   const { t } = useTranslation("common");
   const { halves } = useSession();
-  const name = t(`nav.${half}`);
-  useEffect(() => {
-    document.title = `${name} · ${t("app.name")}`;
-  }, [name, t]);
+  usePageTitle(half);
   if (halves.includes(half)) return <Page />;
   const other: Half = half === "earth" ? "terminal" : "earth";
   return (
@@ -35,6 +42,12 @@ function HalfPage({ half, page: Page }: { half: Half; page: ComponentType }) {
       </Link>
     </Notice>
   );
+}
+
+/** Whichever halves are on: each has sources. */
+function SourcesPage() {
+  usePageTitle("sources");
+  return <Sources />;
 }
 
 function NotFound() {
@@ -60,6 +73,9 @@ function Routes() {
         </Route>
         <Route path="/terminal">
           <HalfPage half="terminal" page={Terminal} />
+        </Route>
+        <Route path="/sources">
+          <SourcesPage />
         </Route>
         <Route>
           <NotFound />

@@ -3,12 +3,12 @@ import { useCallback, useEffect, useId, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { SourceRows } from "../client/job_notes_wire";
 import { reasonText } from "./reasons";
-import { useEarthAccess } from "./use_earth";
+import { useJobsAccess } from "./use_jobs";
 
 type Counted = SourceRows | "counting" | { failed: string };
 
 function useRowsOf(source: string): { counted: Counted; again: () => void } {
-  const { earth } = useEarthAccess();
+  const jobs = useJobsAccess();
   const [counted, setCounted] = useState<Counted>("counting");
   const latest = useRef(0);
   const count = useCallback(async () => {
@@ -19,11 +19,11 @@ function useRowsOf(source: string): { counted: Counted; again: () => void } {
     };
     update("counting");
     try {
-      update(await earth.jobs.rowsOf(source));
+      update(await jobs.rowsOf(source));
     } catch (error) {
       update({ failed: reasonText(error) });
     }
-  }, [earth, source]);
+  }, [jobs, source]);
   useEffect(() => {
     void count();
     return () => {

@@ -11,6 +11,7 @@ import type { PointId } from "../draw/globe_points";
 import { i18next } from "../i18n";
 import "../styles/jobs.css";
 import "../styles/earth.css";
+import "../styles/earth_legend.css";
 import "../styles/earth_search.css";
 import { tabOf } from "../data/jobs_core";
 import { EarthCard } from "./EarthCard";
@@ -24,7 +25,8 @@ import { JobPanel } from "./JobPanel";
 import { Notice as PageNotice } from "./Notice";
 import { codeText } from "./reasons";
 import { dropToast, toastOnce } from "./toasts";
-import { EarthContext, layerTitle, useJobs } from "./use_earth";
+import { EarthContext, layerTitle } from "./use_earth";
+import { JobsContext, useJobs } from "./use_jobs";
 
 type Sheet = "layers" | "jobs" | null;
 
@@ -108,19 +110,21 @@ export default function Earth() {
   if (!access) return <PageNotice title={t("globe.loading")} />;
   return (
     <EarthContext.Provider value={access}>
-      <div className="earth" data-sheet={sheet ?? "none"}>
-        <EarthGlobe onGlobe={setGlobe} />
-        <div className="earth__left">
-          <EarthLayers />
+      <JobsContext.Provider value={access.earth.jobs}>
+        <div className="earth" data-sheet={sheet ?? "none"}>
+          <EarthGlobe onGlobe={setGlobe} />
+          <div className="earth__left">
+            <EarthLayers />
+          </div>
+          <div className="earth__right">
+            <JobPanel />
+          </div>
+          <EarthSearch />
+          <EarthHud />
+          <EarthCard />
+          <SheetTabs sheet={sheet} onSheet={setSheet} />
         </div>
-        <div className="earth__right">
-          <JobPanel />
-        </div>
-        <EarthSearch />
-        <EarthHud />
-        <EarthCard />
-        <SheetTabs sheet={sheet} onSheet={setSheet} />
-      </div>
+      </JobsContext.Provider>
     </EarthContext.Provider>
   );
 }

@@ -11,14 +11,14 @@ import { toastOnce } from "./toasts";
 import { layerTitle, useEarth, useEarthAccess, useLayer } from "./use_earth";
 
 /** Keeps the globe's layer equal to the store's; returns the way to stop. */
-function follow(earth: Earth, globe: Globe, { id, look }: LayerInfo): () => void {
+function follow(earth: Earth, globe: Globe, { id, look, kind }: LayerInfo): () => void {
   const layer = earth.layer(id);
   if (!layer) return () => undefined;
   const { features, visible } = layer.store.getState();
-  globe.setFeatures(id, features, look);
+  globe.setFeatures(id, features, look, kind);
   globe.setVisible(id, visible);
   return layer.store.subscribe((view, before) => {
-    if (view.version !== before.version) globe.setFeatures(id, view.features, look);
+    if (view.version !== before.version) globe.setFeatures(id, view.features, look, kind);
     if (view.visible !== before.visible) globe.setVisible(id, view.visible);
   });
 }
@@ -86,7 +86,7 @@ export function EarthGlobe({ onGlobe }: { onGlobe: (globe: Globe | null) => void
   }, [earth, onGlobe, pick]);
 
   // The registry is read again and again; only another layer or another look is drawn anew.
-  const drawn = JSON.stringify(layers.map(({ id, look }) => [id, look]));
+  const drawn = JSON.stringify(layers.map(({ id, look, kind }) => [id, look, kind]));
   // biome-ignore lint/correctness/useExhaustiveDependencies: `drawn` stands for what is drawn of `layers`
   useEffect(() => {
     if (!globe) return;

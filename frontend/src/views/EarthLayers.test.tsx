@@ -11,6 +11,7 @@ import { manualTimers, settle } from "../testing/clock";
 import { preparePanel } from "../testing/job_panel";
 import { EarthLayers } from "./EarthLayers";
 import { EarthContext } from "./use_earth";
+import { JobsContext } from "./use_jobs";
 
 preparePanel();
 
@@ -61,7 +62,9 @@ it("a clear whose refetch fails shows an empty layer and one line that says why"
   await settle();
   render(
     <EarthContext.Provider value={{ earth, globe: null, picked: null, pick: () => undefined }}>
-      <EarthLayers />
+      <JobsContext.Provider value={earth.jobs}>
+        <EarthLayers />
+      </JobsContext.Provider>
     </EarthContext.Provider>,
   );
   const count = () => screen.getByLabelText("Earthquakes", { selector: "output" }).textContent;

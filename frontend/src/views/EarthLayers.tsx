@@ -11,7 +11,8 @@ import { freshnessOf, lookOf } from "./earth_freshness";
 import { keepHidden } from "./earth_memory";
 import { ChevronIcon } from "./icons";
 import { codeText } from "./reasons";
-import { layerTitle, provenanceIn, useEarth, useEarthAccess, useJobs, useLayer } from "./use_earth";
+import { layerTitle, provenanceIn, useEarth, useEarthAccess, useLayer } from "./use_earth";
+import { useJobs } from "./use_jobs";
 import { useNow } from "./use_now";
 
 /** The newest success of the layer or of any of its sources, ms. */
@@ -129,7 +130,9 @@ function LayerRow({ info }: { info: LayerInfo }) {
         </button>
       </div>
       <Freshness info={info} view={view} />
-      {view.visible ? <Legend look={info.look} features={view.features} version={view.version} /> : null}
+      {view.visible ? (
+        <Legend look={info.look} kind={info.kind} features={view.features} version={view.version} />
+      ) : null}
       <Remark info={info} view={view} />
       {open ? <About info={info} /> : null}
     </li>

@@ -6,7 +6,7 @@ import { agoText } from "./age";
 import { decimalText, durationText, timeOf } from "./earth_format";
 import { percentText, spanText, tookText } from "./job_format";
 import { amountText, resultText } from "./job_words";
-import { useJobs } from "./use_earth";
+import { useJobs } from "./use_jobs";
 import { useNow } from "./use_now";
 
 export function JobProgress({ job }: { job: JobRow }) {

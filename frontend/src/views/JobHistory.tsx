@@ -7,7 +7,7 @@ import { isFinal } from "../data/jobs_core";
 import { agoText } from "./age";
 import { timeOf, utcText } from "./earth_format";
 import { reasonText } from "./reasons";
-import { useEarthAccess } from "./use_earth";
+import { useJobsAccess } from "./use_jobs";
 import { useNow } from "./use_now";
 import { useSession } from "./use_session";
 
@@ -34,7 +34,7 @@ function follow(read: () => Promise<void>, active: boolean): () => void {
 
 /** A new status triggers a read: the last lines of a job that ended are written a moment later. */
 function useNotes(job: JobRow, open: boolean): Read {
-  const { earth } = useEarthAccess();
+  const jobs = useJobsAccess();
   const [read, setRead] = useState<Read>({ notes: null, failed: null });
   const { id, status, retried_as } = job;
   // biome-ignore lint/correctness/useExhaustiveDependencies: that it was run again is news, too.
@@ -45,7 +45,7 @@ function useNotes(job: JobRow, open: boolean): Read {
       if (!over) setRead(next);
     };
     const once = () =>
-      earth.jobs.notes(id).then(
+      jobs.notes(id).then(
         (notes) => update(() => ({ notes, failed: null })),
         (error: unknown) => update((before) => ({ ...before, failed: reasonText(error) })),
       );
@@ -54,7 +54,7 @@ function useNotes(job: JobRow, open: boolean): Read {
       over = true;
       stop();
     };
-  }, [earth, id, status, retried_as, open]);
+  }, [jobs, id, status, retried_as, open]);
   return read;
 }
 

@@ -10,6 +10,7 @@ import { Fault } from "./Fault";
 import { JobFacts, JobProgress } from "./JobFacts";
 import { JobHistory } from "./JobHistory";
 import { JobSample } from "./JobSample";
+import { StopAction } from "./JobStop";
 import { messageText } from "./job_words";
 import { useJobActions } from "./use_job_actions";
 import { useNow } from "./use_now";
@@ -53,36 +54,6 @@ function Words({ job }: { job: JobRow }) {
       {job.sample && (failing || job.rejects > 0) ? <JobSample sample={job.sample} /> : null}
       <StopNote job={job} />
     </>
-  );
-}
-
-function StopAction({ job }: { job: JobRow }) {
-  const { t } = useTranslation("earth");
-  const actions = useJobActions();
-  if (job.status === "cancelling" || actions.isPending(`cancel:${job.id}`)) {
-    return (
-      <button
-        type="button"
-        className="button"
-        disabled
-        title={t("jobs.stop_sent")}
-        aria-description={t("jobs.stop_sent")}
-      >
-        {t("jobs.stopping")}
-      </button>
-    );
-  }
-  const queued = job.status === "queued";
-  const name = queued ? "remove" : "stop";
-  return (
-    <button
-      type="button"
-      className="button"
-      aria-label={t(`jobs.${name}_label`, { id: job.id })}
-      onClick={() => actions.cancel(job.id, queued)}
-    >
-      {t(`jobs.${name}`)}
-    </button>
   );
 }
 

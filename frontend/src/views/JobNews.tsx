@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "react";
 import { useTranslation } from "react-i18next";
 import type { JobRow, JobStatus } from "../client/earth_types";
 import { announcementText } from "./job_words";
-import { useJobs } from "./use_earth";
+import { useJobs } from "./use_jobs";
 
 /** Only changes since the last render. A queued job is announced by its button's toast. */
 function turned(rows: ReadonlyMap<number, JobRow>, before: ReadonlyMap<number, JobStatus>, mine: ReadonlySet<number>) {

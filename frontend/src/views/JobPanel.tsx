@@ -7,7 +7,7 @@ import { JobNews } from "./JobNews";
 import { JobSources } from "./JobSources";
 import { JobTabs } from "./JobTabs";
 import { codeText } from "./reasons";
-import { useJobs } from "./use_earth";
+import { useJobs } from "./use_jobs";
 
 export function JobPanel() {
   const { t } = useTranslation("earth");

@@ -4,8 +4,8 @@ import { useTranslation } from "react-i18next";
 import type { JobRow, SourceInfo } from "../client/earth_types";
 import { holder } from "../data/jobs_core";
 import { ClearDialog } from "./ClearDialog";
-import { useJobs } from "./use_earth";
 import { useJobActions } from "./use_job_actions";
+import { useJobs } from "./use_jobs";
 
 function queuedTwin(rows: Iterable<JobRow>, source: string, task_type: string): JobRow | null {
   for (const row of rows)

@@ -10,7 +10,7 @@ import { ClearAction, PauseAction } from "./JobSourceActions";
 import { intervalText, tickText } from "./job_format";
 import { useSession } from "./use_session";
 
-function Upcoming({ source }: { source: SourceInfo }) {
+export function Upcoming({ source }: { source: SourceInfo }) {
   const { t, i18n } = useTranslation("earth");
   const ticks = source.upcoming.flatMap((at) => tickText(at, source.time_zone, i18n.language) ?? []);
   if (source.cron === null || ticks.length === 0) return null;
@@ -28,7 +28,7 @@ function Upcoming({ source }: { source: SourceInfo }) {
   );
 }
 
-function useScheduleText(source: SourceInfo): string | null {
+export function useScheduleText(source: SourceInfo): string | null {
   const { t } = useTranslation("earth");
   if (source.cron !== null) return t("sources.by_calendar", { cron: source.cron, zone: source.time_zone ?? "UTC" });
   if (source.interval_s === null) return null;

@@ -8,7 +8,8 @@ import { ChevronIcon } from "./icons";
 import { CollectAction, EnabledSwitch } from "./JobSourceActions";
 import { JobSourceDetails } from "./JobSourceDetails";
 import { codeText } from "./reasons";
-import { useEarth, useJobs } from "./use_earth";
+import { useEarth } from "./use_earth";
+import { useJobs } from "./use_jobs";
 import { useNow } from "./use_now";
 import { useSession } from "./use_session";
 

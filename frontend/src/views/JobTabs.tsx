@@ -7,7 +7,7 @@ import { finishedRows, JOB_FILTERS, type JobFilter, pagesRead, statusesBehind } 
 import { countText } from "./earth_format";
 import { JobItem } from "./JobItem";
 import { codeText } from "./reasons";
-import { useEarthAccess, useJobs } from "./use_earth";
+import { useJobs, useJobsAccess } from "./use_jobs";
 
 const TABS: readonly JobTab[] = ["running", "queued", "finished"];
 
@@ -126,7 +126,7 @@ function Filter({ filter, onFilter }: { filter: JobFilter; onFilter: (filter: Jo
 
 function More({ filter }: { filter: JobFilter }) {
   const { t } = useTranslation("earth");
-  const { earth } = useEarthAccess();
+  const jobs = useJobsAccess();
   const history = useJobs((view) => view.history);
   const loading = history.state === "loading";
   if (statusesBehind(history, filter).length === 0) return null;
@@ -142,7 +142,7 @@ function More({ filter }: { filter: JobFilter }) {
         className="button"
         disabled={loading}
         title={loading ? t("jobs.reading_more") : undefined}
-        onClick={() => void earth.jobs.readMore(filter)}
+        onClick={() => void jobs.readMore(filter)}
       >
         {t(loading ? "jobs.reading_more" : "jobs.show_more")}
       </button>
@@ -151,15 +151,15 @@ function More({ filter }: { filter: JobFilter }) {
 }
 
 function Finished() {
-  const { earth } = useEarthAccess();
+  const jobs = useJobsAccess();
   const rows = useJobs((view) => view.rows);
   const history = useJobs((view) => view.history);
   const phase = useJobs((view) => view.phase);
   const [filter, setFilter] = useState<JobFilter>("all");
   const unread = phase === "ready" && pagesRead(history, filter) === 0 && history.state === "idle";
   useEffect(() => {
-    if (unread) void earth.jobs.readMore(filter);
-  }, [earth, unread, filter]);
+    if (unread) void jobs.readMore(filter);
+  }, [jobs, unread, filter]);
   const chosen = finishedRows(rows.values(), history, filter);
   return (
     <>

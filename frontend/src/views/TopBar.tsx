@@ -21,9 +21,9 @@ function Pages() {
   const [path] = useLocation();
   return (
     <nav className="segmented" aria-label={t("nav.label")}>
-      {halves.map((half) => (
-        <Link key={half} href={`/${half}`} aria-current={path.startsWith(`/${half}`) ? "page" : undefined}>
-          {t(`nav.${half}`)}
+      {[...halves, "sources" as const].map((page) => (
+        <Link key={page} href={`/${page}`} aria-current={path.startsWith(`/${page}`) ? "page" : undefined}>
+          {t(`nav.${page}`)}
         </Link>
       ))}
     </nav>

@@ -12,7 +12,7 @@ const FOUND: Found = {
   lat: null,
   lon: null,
 };
-const PLACE = { lat: 1, lon: 2, altitude_m: 420_000 };
+const PLACE = { lat: 1, lon: 2, altitude_m: 420_000, extent_m: 0 };
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -36,7 +36,7 @@ it("an object without a place yet is flown to as soon as it has one", () => {
   vi.advanceTimersByTime(599);
   expect(made.fly).not.toHaveBeenCalled();
   vi.advanceTimersByTime(1);
-  expect(made.fly.mock.calls).toEqual([[1, 2, 420_000]]);
+  expect(made.fly.mock.calls).toEqual([[1, 2, 420_000, 0]]);
   vi.runAllTimers();
   expect(made.placeOf).toHaveBeenCalledTimes(4);
 });

@@ -11,7 +11,7 @@ export function flyTo(globe: Pick<Globe, "placeOf" | "camera"> | null, found: Fo
   let timer: ReturnType<typeof setTimeout> | undefined;
   const attempt = (left: number) => {
     const place = globe?.placeOf(found.layer, found.feature);
-    if (place) globe?.camera.fly(place.lat, place.lon, place.altitude_m);
+    if (place) globe?.camera.fly(place.lat, place.lon, place.altitude_m, place.extent_m);
     else if (found.lat !== null && found.lon !== null) globe?.camera.fly(found.lat, found.lon, 0);
     else if (left > 0) timer = setTimeout(() => attempt(left - 1), PLACE_MS);
   };

@@ -4,7 +4,6 @@ import { useStore } from "zustand";
 import type { LayerInfo, Provenance } from "../client/earth_types";
 import type { Labelled } from "../client/presentation_wire";
 import type { Earth, EarthView } from "../data/earth";
-import type { JobsView } from "../data/jobs";
 import type { LayerView } from "../data/layer";
 import type { Globe } from "../draw/globe";
 import type { PointId } from "../draw/globe_points";
@@ -27,10 +26,6 @@ export function useEarthAccess(): EarthAccess {
 
 export function useEarth<T>(select: (view: EarthView) => T): T {
   return useStore(useEarthAccess().earth.store, select);
-}
-
-export function useJobs<T>(select: (view: JobsView) => T): T {
-  return useStore(useEarthAccess().earth.jobs.store, select);
 }
 
 /** The layer's own state; only for ids that the registry named. */

@@ -5,7 +5,7 @@ import { HttpError } from "../client/http";
 import type { Submitted } from "../client/job_wire";
 import { reasonText } from "./reasons";
 import { toastOnce } from "./toasts";
-import { useEarthAccess, useJobs } from "./use_earth";
+import { useJobs, useJobsAccess } from "./use_jobs";
 import { useSession } from "./use_session";
 
 export interface JobActions {
@@ -22,7 +22,7 @@ export interface JobActions {
 
 export function useJobActions(): JobActions {
   const { t } = useTranslation("earth");
-  const { earth } = useEarthAccess();
+  const jobs = useJobsAccess();
   const { session, openSignIn } = useSession();
   const pending = useJobs((view) => view.pending);
 
@@ -48,7 +48,7 @@ export function useJobActions(): JobActions {
 
   async function tryChange(source: string, change: SourceChange, message: string) {
     try {
-      if (!(await earth.jobs.change(source, change))) return "failed";
+      if (!(await jobs.change(source, change))) return "failed";
       toastOnce(`jobs.source:${source}`, "success", message);
       return "saved";
     } catch (error) {
@@ -59,15 +59,15 @@ export function useJobActions(): JobActions {
   }
 
   return {
-    submit: (task_type, source) => run(`${task_type}:${source}`, earth.jobs.submit(task_type, source), tellSubmitted),
+    submit: (task_type, source) => run(`${task_type}:${source}`, jobs.submit(task_type, source), tellSubmitted),
     cancel: (id, queued) =>
-      run(`cancel:${id}`, earth.jobs.cancel(id), (sent) => {
+      run(`cancel:${id}`, jobs.cancel(id), (sent) => {
         const text = t(queued ? "jobs.asked_remove" : "jobs.asked_stop", { id });
         if (sent) toastOnce(`jobs.cancel:${id}`, "success", text);
       }),
-    retry: (id, confirm) => run(`retry:${id}`, earth.jobs.retry(id, confirm), tellSubmitted),
+    retry: (id, confirm) => run(`retry:${id}`, jobs.retry(id, confirm), tellSubmitted),
     change: (source, change, message) =>
-      run(`source:${source}`, earth.jobs.change(source, change), (sent) => {
+      run(`source:${source}`, jobs.change(source, change), (sent) => {
         if (sent) toastOnce(`jobs.source:${source}`, "success", message);
       }),
     tryChange,

@@ -23,6 +23,7 @@ from planetwire.log import get_logger
 from planetwire.model import Batch, FetchState, Parsed, Reject
 from planetwire.ports import BodyStore, Clock
 from planetwire.settings import Settings
+from planetwire.text.reject_counts import rejected_text
 
 log = get_logger()
 
@@ -193,7 +194,7 @@ def _without_samples(batch: Batch) -> Batch:
 
 def _summary(total: int, parsed: Parsed) -> str:
     parts = [f"{total} records"]
-    parts += [f"{len(parsed.rejects)} rejected"] if parsed.rejects else []
+    parts += [rejected_text(Counter(one.code for one in parsed.rejects))] if parsed.rejects else []
     parts += [f"{count} {name.replace('_', ' ')}" for name, count in sorted(parsed.notes.items()) if count]
     parts += [] if parsed.complete else ["the body was not whole, nothing was swept"]
     return ", ".join(parts)

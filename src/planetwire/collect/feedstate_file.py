@@ -6,13 +6,15 @@ The feed process writes its runs, the web process an operator's changes; a lock 
 from __future__ import annotations
 
 import fcntl
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
 
 from planetwire.collect.bodies_file import file_of, write_atomically
+from planetwire.collect.recent_runs import last_hour
 from planetwire.log import get_logger
 from planetwire.model import Json
 from planetwire.private import make_file, make_folders
@@ -33,14 +35,17 @@ RUN_KEYS = (
     "rows_last_run",
     "cooldown_until",
     "floor_s",
+    "reject_codes",
+    "sample",
 )
 
 
 class FeedStates:
     """Files `<source>.json` in a folder. An unreadable file counts as empty: the feed starts from scratch."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._folder = folder
+        self._now = now
 
     def read(self, source: str) -> Json:
         """The record of the source; empty at first."""
@@ -68,7 +73,9 @@ class FeedStates:
 
     def _run(self, source: str) -> Json:
         record = self.read(source)
-        return {"source": source, **{key: record.get(key) for key in RUN_KEYS}}
+        known = {"source": source, **{key: record.get(key) for key in RUN_KEYS}}
+        requests, rows = last_hour(record.get("recent"), self._now())
+        return known | {"requests_hour": requests, "rows_hour": rows}
 
     def failures(self, sources: Sequence[str]) -> list[Json]:
         """Per source its consecutive failures, their error, and its last success."""

@@ -17,9 +17,10 @@ from planetwire.collect.feeds import ObservationFeed, access_to, address_of, rul
 from planetwire.collect.feedstate_file import FeedStates
 from planetwire.collect.http.client import Outcome, PoliteClient
 from planetwire.collect.http.slots import filled
+from planetwire.collect.recent_runs import with_run
 from planetwire.errors import FeedError, PlanetwireError
 from planetwire.log import get_logger
-from planetwire.model import FetchState, Json, Parsed
+from planetwire.model import FetchState, Json, Parsed, Reject
 from planetwire.ports import Clock, PatchSink
 from planetwire.runtime.backoff import Backoff, after_failures_s, doubled_s
 from planetwire.settings import Settings
@@ -53,6 +54,15 @@ class _Turn:
     rejects: int = 0
     delivered: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    codes: Counter[str] = field(default_factory=Counter)  # of the rejects
+    sample: str | None = None  # of the first reject
+
+    def refused(self, rejects: Sequence[Reject]) -> None:
+        """Count rejects; the first one's sample is kept."""
+        self.rejects += len(rejects)
+        self.codes.update(one.code for one in rejects)
+        if rejects and self.sample is None:
+            self.sample = plain_json.text(rejects[0].sample)
 
 
 class ObservationFeeds:
@@ -193,7 +203,7 @@ class ObservationFeeds:
 
     async def _deliver(self, feed: ObservationFeed, parsed: Parsed, turn: _Turn, marks: Delivered) -> None:
         turn.rows += len(parsed.rows)
-        turn.rejects += len(parsed.rejects)
+        turn.refused(parsed.rejects)
         if parsed.rejects and not parsed.rows:
             first = parsed.rejects[0]
             raise FeedError(f"no report in the answer: {first.reason}: {first.sample[:80]!r}", code="bad_body")
@@ -242,6 +252,9 @@ class ObservationFeeds:
                 "rows_last_run": turn.rows,
                 "rejects_last_run": turn.rejects,
                 "rejects": _count(record.get("rejects")) + turn.rejects,
+                "reject_codes": dict(turn.codes),
+                "sample": turn.sample,
+                "recent": with_run(record.get("recent"), turn.at, turn.requests, turn.rows),
                 "delivered_last_run": turn.delivered,
                 "skipped_last_run": {name: count for name, count in turn.skipped.items() if count},
                 "cursor": self._delivered[source].cursor,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -16,12 +17,16 @@ from planetwire.model import Actor, Json, SourceDefaults
 from planetwire.model.acts import Act
 from planetwire.model.cron import plan, smallest_gap_s, upcoming, zone_of
 from planetwire.runtime.backoff import AFTER_FAILURES_S
+from planetwire.text.reject_counts import rejected_in
 
 Q = queries_beside(__file__)
 
 INTERVAL_MAX_S = 31 * 86_400.0
 SWITCHES = ("enabled", "interval_s", "cron", "time_zone", "misfire")
 TICKS_SHOWN = 3
+ROWS_COUNTED_MAX = 50_000  # rows of a source; its index is read that far, some 10 ms
+JOBS_LOOKED_AT = 200  # ended jobs of a source: an hour of one that runs every 18 s
+COUNTS_KEPT_S = 0.5  # less than the page waits after the end of a job, or it would show what was before
 HIDDEN = ("now", "failures", "retry_at", "answered_at")  # they show in `next_run_at`
 
 
@@ -31,6 +36,8 @@ class PostgresSourceStore:
     def __init__(self, pool: Pool, known: Sequence[SourceDefaults]) -> None:
         self._pool = pool
         self._sources = known
+        self._counted: Mapping[str, Json] = {}
+        self._counted_at = -COUNTS_KEPT_S
 
     @property
     def _known(self) -> dict[str, SourceDefaults]:
@@ -46,7 +53,16 @@ class PostgresSourceStore:
         known = self._known
         async with translated():
             rows = await self._pool.fetch(Q.list_sources, list(known))
-        return [_record(row, known[row["source"]]) for row in rows]
+            activity = await self._activity(list(known))
+        return [_record(row, known[row["source"]]) | activity.get(row["source"], {}) for row in rows]
+
+    async def _activity(self, sources: Sequence[str]) -> Mapping[str, Json]:
+        """By source; kept for a moment, since counting costs more than all the rest."""
+        if time.monotonic() - self._counted_at >= COUNTS_KEPT_S:
+            rows = await self._pool.fetch(Q.activity, sources, ROWS_COUNTED_MAX, JOBS_LOOKED_AT)
+            self._counted = {row["source"]: _activity(row) for row in rows}
+            self._counted_at = time.monotonic()
+        return self._counted
 
     async def change(self, source: str, wish: Json, by: Actor | None = None) -> Json:
         """See the port. Codes: `below_floor`, `bad_interval`, `bad_cron`, `bad_time_zone`."""
@@ -131,6 +147,12 @@ def _record(row: Mapping[str, Any], defaults: SourceDefaults) -> Json:
     record["next_run_at"] = _iso(max(due, default=None))
     record["upcoming"] = [_iso(tick) for tick in _ticks(row)] if record["enabled"] else []
     return {**record, "floor_s": defaults.floor_s}
+
+
+def _activity(row: Mapping[str, Any]) -> Json:
+    """`rows` at its maximum means: or more. The sample and codes are those of the last run."""
+    record = {key: row[key] for key in ("rows", "rows_hour", "requests_hour", "last_job", "sample")}
+    return record | {"reject_codes": rejected_in(row["message"])}
 
 
 def _ticks(row: Mapping[str, Any]) -> list[datetime]:

@@ -10,6 +10,31 @@ from datasources, (select clock_timestamp() as now) at
 where source = any ($1::text[])
 order by source
 
+-- name: activity
+-- Of each source: rows (counted up to $2), and by its newest ended jobs ($3 at most) the last hour and the last run that
+-- collected. A job that stayed within a floor or a cooldown says so: it asked nobody.
+select wanted.source, held.rows, hour.rows_hour, hour.requests_hour, last.id as last_job, last.message, last.sample
+from unnest($1::text[]) as wanted (source)
+cross join lateral (
+    select count(*) as rows from (select from collected_data where source = wanted.source limit $2) fact
+) held
+cross join lateral (
+    select coalesce(sum(records_processed), 0)::bigint as rows_hour,
+        coalesce(sum(attempts) filter (where message is null
+            or message !~ '^(.*kept data applied again; )?cooldown until '), 0)::bigint as requests_hour
+    from (select lane, records_processed, attempts, message, finished_at from collection_tasks
+          where source = wanted.source and finished_at is not null
+          order by id desc limit $3) ended
+    where lane = 'fill' and finished_at > clock_timestamp() - interval '1 hour'
+) hour
+left join lateral (
+    select id, message, sample
+    from (select id, lane, message, sample from collection_tasks
+          where source = wanted.source and finished_at is not null
+          order by id desc limit $3) ended
+    where lane = 'fill' limit 1
+) last on true
+
 -- name: lock_source
 -- The clock is read while the row is held: no plan made from an older time can follow.
 select enabled, interval_s, cron, time_zone, misfire, next_run_at, tick_at, last_run_at, clock_timestamp() as now

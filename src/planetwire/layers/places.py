@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from planetwire.geometry import geometry
 from planetwire.layers.values import number, text
 from planetwire.model import Fact, Json, PlaceAsked
 from planetwire.model.coordinates import on_earth
@@ -31,9 +32,20 @@ def _given(data: Json) -> tuple[float, float] | None:
     for lat, lon in PAIRS:
         if (pair := on_earth(number(data.get(lat)), number(data.get(lon)))) is not None:
             return pair
-    geometry = data.get("geometry")
-    inner = geometry.get("coordinates") if isinstance(geometry, dict) else None
-    return next((pair for raw in (data.get("coordinates"), inner) if (pair := _geojson(raw)) is not None), None)
+    shape = data.get("geometry")
+    inner = shape.get("coordinates") if isinstance(shape, dict) else None
+    pairs = (_geojson(raw) for raw in (data.get("coordinates"), inner))
+    return next((pair for pair in pairs if pair is not None), None) or _on_shape(shape)
+
+
+def _on_shape(shape: object) -> tuple[float, float] | None:
+    """A point on the line or the area that it is."""
+    for kind in ("line", "area"):
+        try:
+            return geometry(shape, kind)[1:]
+        except ValueError:
+            continue
+    return None
 
 
 def _geojson(raw: object) -> tuple[float, float] | None:

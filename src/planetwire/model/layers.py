@@ -36,7 +36,8 @@ class LayerAdapter:
     """One layer's entry in the registry: the only place that binds source, table, cache, owned rows, refresh.
 
     `feeds`: (table, source or "*"). `aliases`: other spellings of a source, each with its own name.
-    `stale_after_s`: age of the newest success after which the layer is shown as stale. `kind` "meta": not drawn.
+    `stale_after_s`: age of the newest success after which the layer is shown as stale.
+    `kind`: "line" and "area" are drawn by their facts' geometry (contracts §3), "meta" not at all, others as points.
     `readings_of`: sources that reach the layer through the Terminal's log; a refresh of one is a refresh of the layer.
     `owned_tables`: those from which a clearing deletes its rows. `tables`: those of them that no other layer has.
     `look`, `card`: how the page draws its objects, and the card of one; ValueError when invalid.

@@ -284,17 +284,18 @@ def _city_key(name: str) -> str | None:
 def _sources(settings: Settings, pool: Pool | None, guard: Guard, follower: Follower | None) -> APIRouter:
     states = FeedStates(settings.data_dir / "feeds")
     catalogue = Catalogue() if follower is None else follower.catalogue
-    canonical = catalogue.registry.canonical
+    canonical, describe = catalogue.registry.canonical, sources.described_by(catalogue.registry)
 
     def runs() -> Sequence[Json]:
         return states.runs(list(catalogue.observation_feeds)) if settings.terminal else ()
 
     if pool is None or follower is None:
-        return sources.router(None, guard, runs=runs, canonical=canonical)
+        return sources.router(None, guard, runs=runs, canonical=canonical, describe=describe)
     store = PostgresSourceStore(pool, defaults_of(settings, catalogue))
     pause = PostgresJobDesk(pool, PostgresJobQueue(pool, settings.jobs)).pause
+    counter = rows_counter(pool, catalogue)
     routes = sources.router(
-        store, guard, pause=pause, rows_of=rows_counter(pool, catalogue), runs=runs, canonical=canonical
+        store, guard, pause=pause, rows_of=counter, runs=runs, canonical=canonical, describe=describe
     )
     routes.include_router(declarations.router(desk_of(pool, settings, catalogue), guard, follower.look))
     return routes

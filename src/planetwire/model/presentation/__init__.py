@@ -1,4 +1,4 @@
-"""How the page presents a layer, as data: the look of its points, its legend, the rows of its cards.
+"""How the page presents a layer, as data: the look of its objects, its legend, the rows of its cards.
 
 A closed vocabulary without expressions or code, so that a page can draw layers it was not built with. A value is named
 by its key in a fact's data, as `observed_at` or `kind` (of the fact itself), or as a value that the page computes for

@@ -39,6 +39,8 @@ def _look_faults(look: Look) -> Iterator[str]:
     if look.color is not None:
         yield from _scale_faults(look.color)
     yield from (f"size: {fault}" for fault in _size_faults(look.size))
+    if look.fill_alpha is not None:
+        yield from (f"fill: {fault}" for fault in _alpha_faults(look.fill_alpha))
     if look.late is not None:
         yield from (f"late: {fault}" for fault in _late_faults(look.late))
 

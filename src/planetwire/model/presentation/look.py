@@ -50,14 +50,14 @@ class Scale:
 
 @dataclass(frozen=True, slots=True)
 class FixedSize:
-    """The diameter of every point."""
+    """The diameter of every point; the width of every line, and of the border of every area."""
 
     px: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class GrowingSize:
-    """Diameter `base_px * factor ** value` within bounds; `else_px` without such a number."""
+    """Diameter or width `base_px * factor ** value` within bounds; `else_px` without such a number."""
 
     value: str
     base_px: float
@@ -69,7 +69,7 @@ class GrowingSize:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """The opacity of a point whose `observed_at` is older than so many seconds, or than its own `value`."""
+    """The opacity of an object whose `observed_at` is older than so many seconds, or than its own `value`."""
 
     after_s: float
     alpha: float
@@ -78,11 +78,15 @@ class Late:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The points of a layer. Without a scale: the page's colour for the kind, and no legend."""
+    """The points, lines or areas of a layer. Without a scale: the page's colour for the kind, and no legend.
+
+    `fill_alpha`: the opacity of the inside of an area, as a share of that of its border; None: the page's own.
+    """
 
     color: Scale | None = None
     size: FixedSize | GrowingSize = FixedSize()
     late: Late | None = None
+    fill_alpha: float | None = None
 
 
 PLAIN = Look()

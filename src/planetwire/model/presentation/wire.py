@@ -17,5 +17,5 @@ def plain(value: Any) -> Any:
 
 
 def look_on_wire(look: Look) -> dict[str, Any]:
-    """With all three of its parts, null for none."""
+    """With colour, size and lateness in any case, null for none."""
     return {"color": None, "late": None, **plain(look)}

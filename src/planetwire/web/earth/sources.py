@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from planetwire.errors import InputError, NotFound
 from planetwire.model import Actor, Json
-from planetwire.ports import SourceStore
+from planetwire.ports import LayerRegistry, SourceStore
 from planetwire.web.access.auth import Guard
 from planetwire.web.earth.clearing import RowsOf, rows_record
 from planetwire.web.earth.job_record import for_strangers
@@ -34,6 +34,25 @@ class SourceChange(BaseModel):
     paused: bool | None = None
 
 
+def undescribed(source: str) -> Json:
+    """Nothing is known of a source but what its record says."""
+    return {}
+
+
+def described_by(registry: LayerRegistry) -> Callable[[str], Json]:
+    """The layers that a source feeds, and the first one's provenance and age at which it is stale; None without any."""
+
+    def describe(source: str) -> Json:
+        fed = [registry.adapter(layer) for layer in registry.layers_of_source(source)]
+        return {
+            "layers": [{"id": one.id, "title": one.title, "title_zh": one.title_zh} for one in fed],
+            "provenance": fed[0].provenance if fed else None,
+            "stale_after_s": fed[0].stale_after_s if fed else None,
+        }
+
+    return describe
+
+
 def no_runs() -> Sequence[Json]:
     """No feed runs outside the ledger."""
     return ()
@@ -47,10 +66,12 @@ def router(
     rows_of: RowsOf | None = None,
     runs: Callable[[], Sequence[Json]] = no_runs,
     canonical: Callable[[str], str] = str,
+    describe: Callable[[str], Json] = undescribed,
 ) -> APIRouter:
     """`sources`, `pause`: None without the Earth half. `runs`: records of feeds that run outside the ledger.
 
-    `pause` pauses or resumes the write jobs of a source. `rows_of` counts what clearing it would delete.
+    `pause` pauses or resumes the write jobs of a source. `rows_of` counts what clearing it would delete. `describe`
+    gives what a record of the list has besides what its store says.
     """
     routes = APIRouter(prefix="/api/v1/sources", tags=["sources"])
     asked: Any = Depends(guard.operator)
@@ -59,7 +80,8 @@ def router(
     async def listing(request: Request) -> Response:
         """Every source in name order."""
         known = await sources.list() if sources is not None else ()
-        items = sorted([*known, *runs()], key=lambda record: str(record.get("source")))
+        records = sorted([*known, *runs()], key=lambda record: str(record.get("source")))
+        items = [record | describe(str(record.get("source"))) for record in records]
         if not await guard.sees_errors(guard.caller(request)):
             items = [for_strangers(record) for record in items]
         return _json({"items": items, "next_cursor": None})

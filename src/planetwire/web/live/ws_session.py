@@ -136,8 +136,8 @@ class WsSession:
         self._write_json(frames.heartbeat(cursor, self._clock.now()))
 
     def tell_layers(self, revision: int) -> None:
-        """To who follows `earth_updates`: the list of layers is to be read again."""
-        if self.subscription is not None:
+        """To whoever subscribed to anything: the lists of layers and sources are to be read again."""
+        if self.subscription is not None or self._watching:
             self._write_json({"type": "layers_changed", "revision": revision})
 
     def resync(self, reason: ResyncReason, /) -> None:
