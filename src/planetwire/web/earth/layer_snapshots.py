@@ -158,7 +158,8 @@ class LayerSnapshots:
 
     async def _features(self, adapter: LayerAdapter, limit: int | None) -> tuple[Sequence[bytes], int]:
         if adapter.sources or self._objects is None:
-            return await self._facts.features(self._registry.sources_of(adapter.id), limit)
+            # Of the adapter itself: its layer may have been removed from the registry since it was looked up.
+            return await self._facts.features((*adapter.sources, *adapter.aliases), limit)
         return await self._objects.features(None, limit)
 
     # --- states
