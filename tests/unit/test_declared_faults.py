@@ -75,7 +75,7 @@ def test_all_faults_are_told_at_once_in_the_order_of_the_text() -> None:
         text = text.replace(BROKEN[name][0], BROKEN[name][1], 1)
     found = faults_of(text)
     assert [one.code for one in found.faults] == ["bad_path", "unknown_unit", "no_field", "no_field"]
-    assert found.told["faults"] == [one.record() for one in found.faults]
+    assert found.extensions["faults"] == [one.record() for one in found.faults]
 
 
 def test_more_faults_than_anybody_reads_are_counted() -> None:
