@@ -86,10 +86,12 @@ async def test_the_address_is_that_of_the_time_and_its_validators_stay_with_it(
     client: PoliteClient, feed_server: FeedServer, tmp_path: Path
 ) -> None:
     """A new file must not be taken for the old one because it has an older date."""
-    feed_server.set_body("/20261201/1230.json", bikes(1))
+    newest = {"Last-Modified": "Wed, 01 Dec 2032 00:00:00 GMT"}
+    feed_server.script("/20261201/1230.json", [Step(status=200, body=bikes(1), headers=newest, validators=False)])
     made = collector(client, tmp_path, feed_server.url + "/{now:%Y%m%d}/{now/10min:%H%M}.json")
     first = (await batches(made))[-1]
     assert [one.external_key for one in first.facts] == ["1"] and first.state is not None
+    assert first.state.last_modified == newest["Last-Modified"]
     feed_server.set_body("/20261201/1330.json", bikes(2))
     made.clock.advance(3_600.0)  # type: ignore[attr-defined]
     second = (await batches(made, first.state))[-1]

@@ -14,6 +14,7 @@ from planetwire.collect.feeds import FactFeed
 from planetwire.collect.formats.records import MAX_RECORD_BYTES, MAX_RECORDS
 from planetwire.collect.http.marks import check_marks
 from planetwire.declared.faults import DeclarationFaults
+from planetwire.declared.feed import CELLS_MAX
 from planetwire.declared.formats.json_source import WHOLE_BYTES_MAX
 from planetwire.declared.model import FIELDS_MAX
 from planetwire.errors import FeedError
@@ -130,6 +131,15 @@ def test_a_record_has_a_size_and_a_declaration_has_a_number_of_fields() -> None:
     with pytest.raises(DeclarationFaults) as caught:
         declared(fields=wide, place=None)
     assert [one.code for one in caught.value.faults] == ["bad_value"]
+
+
+def test_many_fields_of_many_records_are_bounded_together() -> None:
+    """A small body of empty records must not become hundreds of megabytes of nulls."""
+    wide = {**ID, **{f"f{n}": "$.x" for n in range(FIELDS_MAX - 1)}}
+    feed, most = feed_of(fields=wide, place=None), CELLS_MAX // FIELDS_MAX
+    assert len(feed.parse(orjson.dumps([{"id": n} for n in range(most)]), AT).rows) == most
+    with pytest.raises(FeedError, match="so many fields"):
+        feed.parse(orjson.dumps([{"id": n} for n in range(most + 1)]), AT)
 
 
 def test_a_path_that_needs_the_body_as_a_whole_takes_a_smaller_one() -> None:

@@ -44,6 +44,8 @@ BROKEN: dict[str, tuple[str, str, int, int, str, str]] = {
     "a form of time that is none": ("unix_ms, required", "unixms, required", 23, 45, "bad_format", "unix_ms"),
     "a code of time that is none": ("unix_ms, required", "'%Q', required", 23, 45, "bad_format", "%d/%m/%Y"),
     "a card of no field": ("values: [mag]", "values: [magn]", 52, 56, "no_field", "did you mean `mag`?"),
+    "a card of a column": ("values: [mag]", "values: [at]", 52, 56, "no_field", "`observed_at`"),
+    "a subtitle of a column": ("subtitle: [mag, status]", "subtitle: [mag, at]", 62, 19, "no_field", "fact's data"),
     "a colour that is none": ("'#ff9a4d'", "orange", 40, 3, "bad_look", "no"),
     "a value twice": ("missing: kept", "missing: kept\nmissing: gone", 34, 1, "twice", "leave one"),
     "a key that goes nowhere": ("{header: X-API-Key}", "{prefix: 'Bearer '}", 7, 1, "bad_auth", "header"),

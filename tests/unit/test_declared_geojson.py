@@ -95,7 +95,7 @@ def test_a_key_of_several_fields_is_one_text_and_a_record_without_one_is_refused
         body(feature(7, at="2026-12-01T10:00:00Z"), feature(8), feature(None), feature("x" * 300), feature("a\nb")), AT
     )
     assert [one.external_key for one in facts(parsed)] == ["7:2026-12-01T10:00:00Z"]
-    assert {one.code for one in parsed.rejects} == {"bad_value"} and len(parsed.rejects) == 4
+    assert {one.code for one in parsed.rejects} == {"bad_key"} and len(parsed.rejects) == 4
     assert [one.code for one in geo_feed().parse(body(feature("x" * 300), feature("a\nb")), AT).rejects] == [
         "bad_key"
     ] * 2

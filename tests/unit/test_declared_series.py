@@ -11,6 +11,8 @@ import pytest
 from declarations import AT, declared, faults_of
 from planetwire.collect.feeds import ObservationFeed
 from planetwire.collect.push.ingest import normalise
+from planetwire.datasets.registry import layers
+from planetwire.declared.layer import merged
 from planetwire.declared.read import Declared, read
 from planetwire.observing import Freshness, Sources
 
@@ -57,6 +59,16 @@ def test_readings_are_patches_that_the_ingest_takes() -> None:
     assert not made.dataset.fact_feeds
 
 
+def test_several_sources_of_readings_are_all_of_the_one_layer() -> None:
+    first, second = by_city().dataset.layer, read(SERIES.read_text(encoding="utf-8")).dataset.layer
+    layer = next(one for one in merged([*layers(), first, second]) if one.id == first.id)
+    assert {"city_bikes", "my_weather", *layers_of_readings()} == set(layer.readings_of)
+
+
+def layers_of_readings() -> set[str]:
+    return {source for one in layers() for source in one.readings_of}
+
+
 def test_cities_are_named_by_a_field_and_fahrenheit_becomes_celsius() -> None:
     feed = feed_of_readings(by_city())
     rows = [{"at": "2026-12-01T11:00:00Z", "code": "KLGA", "town": town, "t": 50} for town in ("NYC", "Atlantis", 5)]
@@ -71,7 +83,7 @@ def test_cities_are_named_by_a_field_and_fahrenheit_becomes_celsius() -> None:
     [
         ({"t": 500}, "out_of_range"),
         ({"at": None}, "bad_time"),
-        ({"code": None}, "bad_value"),
+        ({"code": None}, "bad_key"),
         ({"at": "x"}, "bad_time"),
     ],
 )

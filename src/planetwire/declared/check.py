@@ -17,7 +17,7 @@ from planetwire.declared.feed import records_reader
 from planetwire.declared.formats.paths import BadPath
 from planetwire.declared.marked import Loc, Marked
 from planetwire.declared.model import Declaration, FieldSpec, OwnLayer, spec_of, type_of
-from planetwire.declared.rows import fields_in, path_getter
+from planetwire.declared.rows import fields_in, path_getter, stored_names
 from planetwire.declared.units import OTHER_NAMES, UNITS, conversion, named, ours
 from planetwire.model.presentation import PLAIN
 from planetwire.model.presentation.faults import check as check_presentation
@@ -203,10 +203,6 @@ def _roles(given: Declaration, marked: Marked) -> Iterator[Fault]:
         [] if given.place is None else [(("place", "lat"), given.place.lat), (("place", "lon"), given.place.lon)]
     )
     named_fields += [(("filter", at, "field"), one.field) for at, one in enumerate(given.filter)]
-    search = given.search
-    for key, names in (("subtitle", search.subtitle), ("properties", search.properties), ("place", search.place)):
-        named_fields += [(("search", key, at), name) for at, name in enumerate(names)]
-    named_fields += [] if search.severity is None else [(("search", "severity"), search.severity)]
     for key in ("title", "thing"):
         text = getattr(given, key)
         if text is not None and text.count("{") != text.count("}"):
@@ -221,6 +217,20 @@ def _roles(given: Declaration, marked: Marked) -> Iterator[Fault]:
     if given.valid_for is not None and given.time is None:
         yield marked.fault(("valid_for",), "no_time", "`valid_for` counts from `time`, and there is none")
     yield from _place(given, marked)
+    yield from _search(given, marked)
+
+
+def _search(given: Declaration, marked: Marked) -> Iterator[Fault]:
+    """What is derived of a fact is in its data."""
+    search, stored = given.search, stored_names(given)
+    named_fields: list[tuple[Loc, str]] = []
+    for key, names in (("subtitle", search.subtitle), ("properties", search.properties), ("place", search.place)):
+        named_fields += [(("search", key, at), name) for at, name in enumerate(names)]
+    named_fields += [] if search.severity is None else [(("search", "severity"), search.severity)]
+    for loc, name in named_fields:
+        if name not in stored:
+            message = f"there is no field {quoted(name)} in a fact's data"
+            yield marked.fault(loc, "no_field", message, nearest(name, stored))
 
 
 def _place(given: Declaration, marked: Marked) -> Iterator[Fault]:
@@ -288,11 +298,12 @@ def _look_fields(given: Declaration, layer: OwnLayer, marked: Marked) -> Iterato
 
 
 def _shown(given: Declaration, names: Iterable[str], loc: Loc, marked: Marked) -> Iterator[Fault]:
-    """What a page is asked to show is a stored field."""
-    stored = [*OF_THE_FACT, *(name for name, raw in given.fields.items() if spec_of(raw).stored)]
+    """What a page is asked to show is in a fact's data, or a column that it knows."""
+    known = [*OF_THE_FACT, *stored_names(given)]
     for name in names:
-        if name not in stored:
-            yield marked.fault(loc, "no_field", f"there is no field {quoted(name)} to show", nearest(name, stored))
+        if name not in known:
+            remedy = "`observed_at` is the fact's time" if name == given.time else nearest(name, known)
+            yield marked.fault(loc, "no_field", f"there is no field {quoted(name)} to show", remedy)
 
 
 def _without_layer(error: ValueError) -> str:

@@ -17,7 +17,7 @@ from planetwire.collect.http.credential import Credential
 from planetwire.declared.formats import json_source, text_source, xml_source
 from planetwire.declared.formats.geojson import point_of
 from planetwire.declared.model import Csv, Declaration, Table, spec_of
-from planetwire.declared.rows import Row, RowReader, iso, key_text, template, used_columns
+from planetwire.declared.rows import Row, RowReader, iso, key_text, stored_names, template, used_columns
 from planetwire.errors import FeedError
 from planetwire.geometry import BadGeometry, Geometries, is_shape_kind
 from planetwire.model import Fact, Json, LayerAdapter, Parsed
@@ -25,6 +25,7 @@ from planetwire.model.coordinates import on_earth
 
 KEY_CHARS_MAX = 200
 TITLE_CHARS_MAX = 200
+CELLS_MAX = 2_000_000  # facts of a body times fields: about 100 MB; of twenty fields as many as a body has records
 
 ReadBody = Callable[[bytes], Records]
 
@@ -140,6 +141,7 @@ class DeclaredFeed:
         self.rules = fetch_rules(declaration, private=private)
         self._reader = BodyReader(declaration)
         self._facts = FactMaker(declaration, layer)
+        self._most = CELLS_MAX // len(declaration.fields)
 
     def parse(self, body: bytes, at: datetime) -> Parsed:
         """Facts of one body; `at` is what times are compared with that must not lie ahead."""
@@ -153,6 +155,8 @@ class DeclaredFeed:
                 self._reader.refuse(reading, index, record, broken)
                 continue
             before = facts.setdefault(fact.external_key, fact)
+            if len(facts) > self._most:
+                raise FeedError(f"more than {self._most} facts of so many fields in one body", code="bad_body")
             if before is not fact:
                 reading.notes["duplicates"] += 1
                 if not _is_newer(before, fact):
@@ -182,9 +186,7 @@ class FactMaker:
     """Rows as facts."""
 
     def __init__(self, declaration: Declaration, layer: LayerAdapter) -> None:
-        roles = {declaration.time}
-        roles |= {declaration.place.lat, declaration.place.lon} if declaration.place is not None else set()
-        self._data = [name for name, given in declaration.fields.items() if spec_of(given).stored and name not in roles]
+        self._data = stored_names(declaration)
         self._key = list(declaration.key)
         self._title = None if declaration.title is None else template(declaration.title)
         self._thing = None if declaration.thing is None else template(declaration.thing)

@@ -13,7 +13,7 @@ from planetwire.collect.formats.shown import shown
 from planetwire.declared.formats import json_source, text_source, xml_source
 from planetwire.declared.formats.paths import Get
 from planetwire.declared.formats.paths import getter as json_getter
-from planetwire.declared.model import Condition, Declaration, FieldSpec, Scalar, spec_of, type_of
+from planetwire.declared.model import Condition, Declaration, FieldSpec, Scalar, spec_of
 from planetwire.declared.units import named
 from planetwire.declared.values import UNREADABLE, Read
 from planetwire.declared.values import reader as value_reader
@@ -105,6 +105,7 @@ class RowReader:
         self.fields = [field_of(name, spec_of(given), declaration) for name, given in declaration.fields.items()]
         self._plain = [(one.name, one.get, one.read, one.required) for one in self.fields]
         self._bounded = [(one.name, one.ahead_s) for one in self.fields if one.ahead_s is not None]
+        self._key = frozenset(declaration.key)
         self._holds = [_condition(one) for one in declaration.filter]
 
     def read(self, record: Any, at: datetime, notes: Counter[str]) -> Row | None:
@@ -128,7 +129,8 @@ class RowReader:
                 notes[f"ahead_{name}"] += 1
                 raise Broken(f"{name} lies ahead: {value.isoformat()}", "bad_time")
         if lacks is not None:
-            raise Broken(f"no {lacks}: {shown(self._raw(lacks, record))}", "bad_value")
+            code = "bad_key" if lacks in self._key else "bad_value"
+            raise Broken(f"no {lacks}: {shown(self._raw(lacks, record))}", code)
         return row if self._is_wanted(row, notes) else None
 
     def key(self, record: Any, names: Sequence[str]) -> str | None:
@@ -229,6 +231,8 @@ def iso(at: datetime) -> str:
     return at.isoformat(timespec="milliseconds" if at.microsecond else "seconds").replace("+00:00", "Z")
 
 
-def is_time(declaration: Declaration, name: str) -> bool:
-    """Whether the field of this name is read as a time."""
-    return name in declaration.fields and type_of(spec_of(declaration.fields[name])) == "time"
+def stored_names(declaration: Declaration) -> list[str]:
+    """Fields that are a fact's data: place and time are columns of their own, and not there again."""
+    place = declaration.place
+    columns = {declaration.time, *(() if place is None else (place.lat, place.lon))}
+    return [name for name, given in declaration.fields.items() if spec_of(given).stored and name not in columns]
