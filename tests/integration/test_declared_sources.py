@@ -306,6 +306,26 @@ async def test_the_store_goes_before_a_file_of_the_same_name(world: World) -> No
     assert (await world.layers(world.web))["my_quakes"]["title"] == "My quakes"
     doctor = await world.web.doctor(canary=False)
     assert "in the store already" in doctor["sources"]["findings"][0]["detail"]
+    await world.pool.execute("delete from declared_sources where name = 'my_quakes'")
+    await world.everywhere("my_quakes", title="From the file")
+
+
+async def test_a_file_that_went_while_nobody_watched_takes_its_source_along_and_no_other(world: World) -> None:
+    for name, origin in (("mine", "file:mine"), ("theirs", "file:theirs"), ("stored", "store")):
+        await world.pool.execute(
+            "insert into declared_sources (name, text, origin) values ($1, $2, $3)",
+            name,
+            world.quakes(source=name),
+            origin,
+        )
+    await world.everywhere("mine")
+    staged = world.settings.data_dir / "staged"
+    staged.mkdir()
+    (staged / ".folder").write_text("mine")
+    staged.rename(world.settings.data_dir / "sources")
+    await world.everywhere("mine", there=False)
+    await world.everywhere("theirs")
+    await world.everywhere("stored")
 
 
 async def test_what_is_typed_into_the_database_runs_too(world: World) -> None:

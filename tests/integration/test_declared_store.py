@@ -27,7 +27,8 @@ def store(pg_pool: Pool) -> PostgresDeclarations:
 async def put(
     store: PostgresDeclarations, name: str, text: str = "text", expected: int | None = None, *, clear: bool = False
 ) -> Declaration:
-    return await store.put(ANN, name, text, enabled=True, origin=STORE, expected=expected, clear=clear)
+    jobs = (TaskType.CLEAR_DATA, TaskType.COLLECT) if clear else (TaskType.COLLECT,)
+    return await store.put(ANN, name, text, enabled=True, origin=STORE, expected=expected, jobs=jobs)
 
 
 async def insert(pool: Pool, name: str, text: str = "text") -> None:

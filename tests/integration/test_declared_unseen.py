@@ -36,7 +36,7 @@ async def behind(pg_pool: Pool) -> Follower:
     follower = await followed(pg_pool, SETTINGS)
     store = PostgresDeclarations(pg_pool, queue_on(pg_pool).submit_in)
     ann = Actor("ann", Role.ADMIN, "")
-    await store.put(ann, "my_quakes", quakes(), enabled=True, origin=STORE, expected=None, clear=False)
+    await store.put(ann, "my_quakes", quakes(), enabled=True, origin=STORE, expected=None)
     assert "my_quakes" not in follower.catalogue.fact_feeds
     return follower
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,8 @@ from planetwire.errors import BackendError, NotFound
 from planetwire.model.facts import STORE, Declaration, Declarations
 from planetwire.settings import Settings
 from planetwire.wiring.catalogue import reader
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def stored(revision: int, **texts: str) -> Declarations:
@@ -69,6 +72,15 @@ def test_a_source_that_joins_a_layer_adds_to_it_and_takes_nothing(compose: Compo
     assert set(layer.sources) == {"usgs_quakes", "mine", "yours"}
     assert [one.id for one in after.layers] == [one.id for one in before.layers]
     assert layer.look == before.index.adapters["earthquakes"].look
+
+
+def test_readings_of_cities_join_the_layer_that_shows_them(compose: Composer) -> None:
+    text = (ROOT / "spec" / "sources" / "series.v1.yaml").read_text(encoding="utf-8")
+    name = text.partition("source:")[2].split()[0]
+    before, after = Snapshot(0), compose(stored(1, **{name: text}))
+    assert after.observation_feeds.keys() - before.observation_feeds.keys() == {name}
+    changed = [one.id for one in after.layers if before.index.adapters[one.id] != one]
+    assert [name in after.index.adapters[one].readings_of for one in changed] == [True]
 
 
 def test_of_two_that_contradict_each_other_the_first_by_name_stays(compose: Composer) -> None:

@@ -133,10 +133,10 @@ class LiveSequence(Sequence[T]):
 
 
 def _joined(layers: Iterable[LayerAdapter]) -> list[LayerAdapter]:
-    """Each once; a source that joins a layer adds its feeds to what was declared first."""
+    """Each once; a source that joins a layer adds its own to what was declared first."""
     found: dict[str, LayerAdapter] = {}
     for layer in layers:
         first = found.setdefault(layer.id, layer)
         if first is not layer:
-            found[layer.id] = first.fed_by(*layer.feeds)
+            found[layer.id] = first.joined(layer)
     return list(found.values())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, TypeAlias
 
@@ -49,20 +49,29 @@ class PostgresDeclarations:
         return None if row is None else _declaration(row)
 
     async def put(
-        self, by: Actor, name: str, text: str, *, enabled: bool, origin: str, expected: int | None, clear: bool
+        self,
+        by: Actor,
+        name: str,
+        text: str,
+        *,
+        enabled: bool,
+        origin: str,
+        expected: int | None,
+        jobs: Sequence[TaskType] = (),
     ) -> Declaration:
-        """Store it. `expected`: the revision that is replaced, None: there is none yet. Raises Outdated, StateError.
+        """Store it. `expected`: the revision that is replaced, None: there is none yet. `jobs`: in order.
 
-        What it brings is asked for at once; `clear`: after the facts of before were deleted.
+        Raises Outdated, StateError.
         """
         try:
             async with self._transaction(by) as connection:
-                row = await self._written(connection, name, text, enabled, origin, expected)
-                stored = _declaration(row)
-                await self._follow_up(connection, by, stored, clear=clear)
+                stored = _declaration(await self._written(connection, name, text, enabled, origin, expected))
+                for task in jobs:
+                    await self._submit(connection, by, task, name)
                 details = {"revision": stored.revision, "sha256": stored.sha256, "enabled": enabled, "origin": origin}
                 what = "source.added" if expected is None else "source.edited"
-                await note_in(connection, Act(by, what, source=name, details={**details, "cleared": clear}))
+                cleared = {"cleared": TaskType.CLEAR_DATA in jobs}
+                await note_in(connection, Act(by, what, source=name, details=details | cleared))
         except asyncpg.CheckViolationError as error:
             if error.constraint_name != NUMBER:
                 raise
@@ -81,12 +90,6 @@ class PostgresDeclarations:
         await self._lock(connection, name, expected)
         changed: Mapping[str, Any] = await connection.fetchrow(Q.update_one, name, text, enabled, origin)
         return changed
-
-    async def _follow_up(self, connection: Connection, by: Actor, stored: Declaration, *, clear: bool) -> None:
-        if clear:
-            await self._submit(connection, by, TaskType.CLEAR_DATA, stored.name)
-        if stored.enabled:
-            await self._submit(connection, by, TaskType.COLLECT, stored.name)
 
     async def _submit(self, connection: Connection, by: Actor, task: TaskType, source: str) -> None:
         job, created = await self._submit_in(connection, JobRequest(task, source, {}))

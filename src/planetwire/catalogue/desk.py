@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from planetwire.catalogue.catalogue import Catalogue, Declared, Snapshot
 from planetwire.catalogue.compose import Read, ReadDeclaration, check_name
 from planetwire.errors import ConfirmNeeded, InputError, NotFound, PlanetwireError, StateError
-from planetwire.model import Actor
+from planetwire.model import Actor, TaskType
 from planetwire.model.facts import STORE, TEXT_MAX_BYTES, Declaration
 from planetwire.web.earth.clearing import rows_record
 
@@ -23,9 +23,20 @@ class DeclarationStore(Protocol):
         """One of them."""
 
     async def put(
-        self, by: Actor, name: str, text: str, *, enabled: bool, origin: str, expected: int | None, clear: bool
+        self,
+        by: Actor,
+        name: str,
+        text: str,
+        *,
+        enabled: bool,
+        origin: str,
+        expected: int | None,
+        jobs: Sequence[TaskType] = (),
     ) -> Declaration:
-        """`expected`: the revision that is replaced, None: there is none yet. Raises Outdated, StateError."""
+        """`expected`: the revision that is replaced, None: there is none yet. `jobs`: of the source, in order.
+
+        Raises Outdated, StateError.
+        """
 
     async def remove(self, by: Actor, name: str, *, expected: int | None, clear: bool) -> None:
         """`expected` None: whatever its revision. Raises NotFound, Outdated."""
@@ -69,7 +80,9 @@ class DeclaredSources:
         """See the port."""
         read, before = await self.check(name, text, origin=origin)
         clear = before is not None and await self._replaces(before, read, confirm=confirm)
-        return await self._store.put(by, name, text, enabled=enabled, origin=origin, expected=expected, clear=clear)
+        collect = enabled and bool(read.dataset.fact_feeds)  # readings of cities have no jobs
+        jobs = [TaskType.CLEAR_DATA] * clear + [TaskType.COLLECT] * collect
+        return await self._store.put(by, name, text, enabled=enabled, origin=origin, expected=expected, jobs=jobs)
 
     async def check(self, name: str, text: str, *, origin: str) -> tuple[ReadDeclaration, Declaration | None]:
         """What it says, and what is stored. Raises InputError, StateError for what `put` would refuse."""

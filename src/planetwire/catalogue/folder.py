@@ -59,7 +59,9 @@ class FileDesk(Protocol):
 
 
 class SourceFolder:
-    """`brought` gives the names in the store that a folder of this id brought. `refused`: files, and why."""
+    """`brought` gives the names in the store that a folder of this id brought. `refused`: files, and why; these
+    are tried again when `revision`, that of the store, is another one.
+    """
 
     def __init__(
         self,
@@ -68,6 +70,7 @@ class SourceFolder:
         desk: FileDesk,
         brought: Callable[[str], Awaitable[list[str]]],
         clock: Clock,
+        revision: Callable[[], int],
     ) -> None:
         self.refused: dict[str, str] = {}
         self._folder = folder
@@ -76,7 +79,9 @@ class SourceFolder:
         self._brought = brought
         self._clock = clock
         self._held: IO[bytes] | None = None
-        self._seen: dict[str, Stamp] = {}
+        self._seen: dict[str, Stamp] | None = None
+        self._revision = revision
+        self._at: int | None = None
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -97,20 +102,20 @@ class SourceFolder:
         if self._held is None and not self._take():
             return
         files = await asyncio.to_thread(stamps, self._folder)
-        if files is None or files == self._seen:
+        at = self._revision()
+        if files is None or (files == self._seen and not (self.refused and at != self._at)):
             return
         owner = await asyncio.to_thread(_owner_of, self._folder)
         origin = f"{FROM_FILE}{owner}"
-        seen = dict(self._seen)
         for name, stamp in files.items():
-            if seen.get(name) != stamp:
+            if self._seen is None or self._seen.get(name) != stamp or name in self.refused:
                 await self._bring(name, origin)
         for name in await self._brought(origin):
             if name not in files:
                 await self._take_away(name, origin)
         for name in self.refused.keys() - files.keys():
             del self.refused[name]
-        self._seen = files
+        self._seen, self._at = files, at
 
     def _take(self) -> bool:
         """The lock, unless another process has it; a process that ends gives it back whatever way it ends."""

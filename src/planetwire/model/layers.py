@@ -68,9 +68,13 @@ class LayerAdapter:
             if table.name not in self.owned_tables or all(table.name != fed for fed, _ in self.feeds):
                 raise ValueError(f"layer {self.id}: its table {table.name} is not among its owned tables and feeds")
 
-    def fed_by(self, *feeds: tuple[str, str]) -> LayerAdapter:
-        """The same layer, fed by these pairs too."""
-        return replace(self, feeds=tuple(dict.fromkeys((*self.feeds, *feeds))))
+    def joined(self, other: LayerAdapter) -> LayerAdapter:
+        """This layer with the sources of the other one too."""
+        return replace(
+            self,
+            feeds=tuple(dict.fromkeys((*self.feeds, *other.feeds))),
+            readings_of=tuple(dict.fromkeys((*self.readings_of, *other.readings_of))),
+        )
 
     @property
     def sources(self) -> tuple[str, ...]:

@@ -124,6 +124,6 @@ def source_files(settings: Settings, pool: Pool, catalogue: Catalogue) -> Source
     async def brought(origin: str) -> list[str]:
         return [one.name for one in (await store.read()).all if one.origin == origin]
 
-    run = settings.data_dir / "run"
+    folder, lock = settings.data_dir / SOURCE_FILES, settings.data_dir / "run" / FILES_LOCK
     desk = desk_of(pool, settings, catalogue)
-    return SourceFolder(settings.data_dir / SOURCE_FILES, run / FILES_LOCK, desk, brought, SystemClock())
+    return SourceFolder(folder, lock, desk, brought, SystemClock(), lambda: catalogue.current.revision)
