@@ -33,6 +33,7 @@ def listed(made: Installation, layer: str) -> set[bool]:
 def test_a_source_is_declared_changed_and_removed_while_everything_runs(
     installation: Callable[..., Installation], feed_server: FeedServer
 ) -> None:
+    """S72."""
     several = {"PLANETWIRE_WEB_WORKERS": "2", "PLANETWIRE_BUS": "postgres", "PLANETWIRE_SOURCES_PRIVATE": "true"}
     made = installation("up", "--only", "earth", **several, **NO_FEEDS)
     pids = set(made.roles())

@@ -154,6 +154,7 @@ async def listening(earth: Earth, channel: str = "earth_updates") -> AsyncIterat
 
 
 async def test_a_source_added_on_one_process_runs_in_all_and_its_rows_reach_a_page_of_another(world: World) -> None:
+    """S71."""
     async with listening(world.second) as page, listening(world.second, "datasource_tasks") as of_jobs:
         answer = await world.put("my_quakes", world.quakes())
         assert (answer.status_code, answer.headers["etag"]) == (201, '"1"')
