@@ -10,15 +10,12 @@ import asyncpg
 import pytest
 
 import planetwire
-import previous_version
 from planetwire.database.postgres import Pool
 from planetwire.model import Lane, TaskType
 
 ROOT = Path(planetwire.__file__).parent
 HEAD = ROOT / "_schema" / "head.sql"
 NAMED = re.compile("'(" + "|".join(TaskType) + ")'")
-# The law of one running job, which the previous version knows by this index.
-LEFT = {"collection_tasks_one_write"}
 NEW_TYPES = "when 'thin' then 'clear' when 'paint' then 'fill' when 'stroll' then 'free' when 'collect'"
 CLAIM = """select * from planet_claim_jobs('w', array['collect', 'thin', 'paint', 'stroll'], array[60, 60, 60, 60], 10,
     interval '1 min', null, null, 0)"""
@@ -30,17 +27,11 @@ def statements_naming_a_type(text: str) -> list[str]:
     return [" ".join(part.split()) for part in re.split(r";\n\n|;$", bare) if NAMED.search(part)]
 
 
-def outside_of_the_mapping() -> list[str]:
-    files = [HEAD, *ROOT.rglob("*_postgres.sql")]
-    found = [statement for file in files for statement in statements_naming_a_type(file.read_text(encoding="utf-8"))]
-    return [statement for statement in found if not statement.startswith("CREATE FUNCTION public.planet_task_lane(")]
-
-
 def test_no_sql_outside_of_the_mapping_names_a_task_type() -> None:
     """Else to add a type is to find all of them."""
-    indexes = re.compile(r"CREATE (?:UNIQUE )?INDEX (\S+) ON public\.collection_tasks ")
-    named = {(match[1] if (match := indexes.match(text)) else text) for text in outside_of_the_mapping()}
-    assert named == LEFT
+    files = [HEAD, *ROOT.rglob("*_postgres.sql")]
+    found = [statement for file in files for statement in statements_naming_a_type(file.read_text(encoding="utf-8"))]
+    assert [one for one in found if not one.startswith("CREATE FUNCTION public.planet_task_lane(")] == []
 
 
 @pytest.mark.parametrize("kind", TaskType)
@@ -48,16 +39,6 @@ def test_a_statement_that_names_a_type_is_found(kind: TaskType) -> None:
     """The look itself can fail; a comment or a table of such a name is none."""
     assert statements_naming_a_type(f"select 1;\n\nselect 2 from t\nwhere task_type in ('{kind}')") != []
     assert statements_naming_a_type(f"-- of '{kind}'\nselect * from {kind}_hints") == []
-
-
-def test_indexes_that_name_types_go_with_the_version_that_asks_by_them(tmp_path: Path) -> None:
-    """Red from the release on whose previous version asks by lane: then `LEFT` is to be dropped, and the law of one
-    running write job made an index over lanes (decision 26).
-    """
-    previous_version.unpack(tmp_path)
-    sidecars = (tmp_path / "src" / "planetwire").rglob("*_postgres.sql")
-    asks = any(statements_naming_a_type(file.read_text(encoding="utf-8")) for file in sidecars)
-    assert asks == bool(LEFT)
 
 
 async def test_the_database_and_the_registry_say_the_same_of_every_type(pg_pool: Pool) -> None:

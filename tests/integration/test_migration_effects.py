@@ -46,7 +46,7 @@ OTHERS = (
     "alter table collected_data add column half double precision generated always as (lat / 2) stored",
     "alter table collected_data add column half double precision check (half is not null or lat is null)",
     "alter table collected_data add column half double precision not null",
-    "drop index collection_tasks_one_write",
+    "drop index collection_tasks_busy",
 )
 EXPANDS = {OTHERS[n] for n in (0, 1, 2, 5, 9, 10, 12, 13, 15, 16, 17, 18, 19, 21, 22)}
 

@@ -21,10 +21,10 @@ from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
 # A round for each line on stdin, on connections and prepared statements that stay; what it saw, as a line of JSON.
 ROUNDS = """
 import asyncio, json, sys
-from planetwire.jobs.board_postgres import PostgresJobBoard
-from planetwire.jobs.jobs_postgres import PostgresJobQueue
+from planetwire.database.postgres import open_pool
+from planetwire.jobs.ledger.board_postgres import PostgresJobBoard
+from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.model import JobRequest, JobStatus, TaskType
-from planetwire.postgres import open_pool
 from planetwire.settings import JobSettings
 
 TYPES = [kind.value for kind in TaskType]
@@ -32,7 +32,7 @@ TYPES = [kind.value for kind in TaskType]
 async def main():
     pool = await open_pool(sys.argv[1], application="previous", min_size=1, max_size=1)
     queue = PostgresJobQueue(pool, JobSettings(), few_sources=0)
-    board = PostgresJobBoard(pool, queue)
+    board = PostgresJobBoard(pool)
 
     async def submit(kind, source):
         await queue.submit(JobRequest(kind, source))

@@ -167,7 +167,7 @@ async def test_the_oracle_sees_a_batch_after_its_lease_an_overlap_and_a_job_that
         "insert into effects (job, batch, lease, source, rows) values ($1, 0, $2, 's0', 0)", lease.job.id, lease.seq
     )
     # As if two had been let in: past the head, and past the index that is the law.
-    await pg_pool.execute("drop index collection_tasks_one_write")
+    await pg_pool.execute("drop index collection_tasks_busy")
     start = "update collection_tasks set status = 'running', lease_until = clock_timestamp() where id = $1"
     await pg_pool.execute(start, late)
     await pg_pool.execute(start, (await claim_one_of(pg_pool, late)))

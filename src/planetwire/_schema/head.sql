@@ -1693,7 +1693,7 @@ CREATE INDEX collected_data_source_id ON public.collected_data USING btree (sour
 
 CREATE INDEX collected_data_source_observed ON public.collected_data USING btree (source, observed_at DESC);
 
-CREATE INDEX collection_tasks_busy ON public.collection_tasks USING btree (source) WHERE ((status = ANY (ARRAY['running'::text, 'cancelling'::text])) AND (lane <> 'free'::text));
+CREATE UNIQUE INDEX collection_tasks_busy ON public.collection_tasks USING btree (source) WHERE ((status = ANY (ARRAY['running'::text, 'cancelling'::text])) AND (lane <> 'free'::text));
 
 CREATE INDEX collection_tasks_due ON public.collection_tasks USING btree (scheduled_at) WHERE ((status = 'queued'::text) AND (parked = 'time'::text));
 
@@ -1708,8 +1708,6 @@ CREATE INDEX collection_tasks_front ON public.collection_tasks USING btree (prio
 CREATE UNIQUE INDEX collection_tasks_idempotency ON public.collection_tasks USING btree (idempotency_key) WHERE (idempotency_key IS NOT NULL);
 
 CREATE INDEX collection_tasks_next ON public.collection_tasks USING btree (source, ((parked IS DISTINCT FROM 'time'::text)), priority, id) WHERE ((status = 'queued'::text) AND (lane <> 'free'::text));
-
-CREATE UNIQUE INDEX collection_tasks_one_write ON public.collection_tasks USING btree (source) WHERE ((status = ANY (ARRAY['running'::text, 'cancelling'::text])) AND (task_type = ANY (ARRAY['collect'::text, 'clear_data'::text])));
 
 CREATE INDEX collection_tasks_running ON public.collection_tasks USING btree (id) WHERE ((status = ANY (ARRAY['running'::text, 'cancelling'::text])) AND (lease_seq >= 0));
 
