@@ -243,8 +243,8 @@ TIME = "2026-11-30T12:00:00Z"
 def examples(kind: str) -> dict[str, list[dict[str, object]]]:
     """Bodies by what they are called."""
     one = {"id": "1", "name": "One", **PLACES[kind], "time": TIME}
-    full = [one, {"id": "2", "name": "Two", "place": "Paris", "time": TIME}]
-    nowhere = {"id": "3", "geometry": {"type": "LineString", "coordinates": []}}
+    full = [one, {"id": "2", "name": "Two", "place": "Paris", "time": TIME}, {"id": "3", "name": "Three", "time": TIME}]
+    nowhere = {"id": "4", "geometry": {"type": "LineString", "coordinates": []}}
     broken = [{"name": "without an id"}, *([] if kind == "point" else [nowhere])]
     return {"full": full, "minimal": [{"id": "1"}], "empty": [], "broken": [*full, *broken]}
 

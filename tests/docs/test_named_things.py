@@ -27,6 +27,9 @@ PAGES = sorted(
 CONTRACTS = "docs/contracts.md"
 SPAN = re.compile(r"```\w*\n(.*?)```|`([^`\n]+)`", re.DOTALL)
 DECLARATION = re.compile(r"```yaml\nsource:.*?```", re.DOTALL)  # its names are the reader's; another test reads it
+PACKAGE = re.compile(
+    r"^## A whole one\n.*?(?=^## )", re.DOTALL | re.MULTILINE
+)  # likewise: it is built, installed and run
 PRODUCT = ("src/planetwire", "frontend/src", "spec", "scripts", "deploy", "bench")
 WRITTEN = {".py", ".sql", ".ts", ".tsx", ".json", ".css", ".toml", ".txt", ".conf", ".service", ".yaml"}
 WORD = re.compile(r"\b[A-Za-z]\w*_\w+")
@@ -45,7 +48,8 @@ OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 def text_of(page: str) -> str:
     """Without the names that are listed because they are old."""
-    return DECLARATION.sub("", (ROOT / page).read_text(encoding="utf-8").partition("## Older names")[0])
+    text = (ROOT / page).read_text(encoding="utf-8").partition("## Older names")[0]
+    return PACKAGE.sub("", DECLARATION.sub("", text))
 
 
 def spans(page: str) -> list[str]:

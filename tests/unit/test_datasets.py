@@ -7,51 +7,47 @@ import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.resources import files
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import planetwire
-from planetwire.collect.feeds import FactFeed, ObservationFeed
-from planetwire.datasets.registry import datasets
-from planetwire.model import Fact, Parsed
+from planetwire.datasets.dataset import Dataset
+from planetwire.datasets.registry import shipped
+from planetwire.model import Fact
+from planetwire.testing import ExamplesContract, bodies_in
 
 AT = datetime(2026, 11, 30, 12, tzinfo=UTC)
-EXAMPLES = ("full", "minimal", "empty", "broken")
-FEEDS = [(one, feed) for one in datasets() for feed in (*one.fact_feeds, *one.observation_feeds)]
-each_feed = pytest.mark.parametrize(
-    ("name", "feed"), [(one.layer.id, feed) for one, feed in FEEDS], ids=[feed.source for _, feed in FEEDS]
-)
+FEEDS = [(one, feed) for one in shipped() for feed in (*one.fact_feeds, *one.observation_feeds)]
+# Values that the page works out of a satellite's elements (draw/kind_satellite.ts).
+COMPUTED = {
+    "satellite": ("altitude_km", "regime", "inclination_deg", "period_min", "perigee_km", "apogee_km"),
+}
+
+# Tests that a dataset without a feed of facts has not.
+OF_FACTS = [
+    name for name, test in vars(ExamplesContract).items() if "fact_feed" in getattr(test, "__annotations__", ())
+]
 
 
-def examples(name: str, feed: FactFeed | ObservationFeed) -> dict[str, Traversable]:
-    folder = files("planetwire.datasets") / name / "examples" / feed.source
-    return {entry.name.partition(".")[0]: entry for entry in folder.iterdir()}
+def contract(of: type[ExamplesContract], one: Dataset) -> type:
+    """A class of tests of a shipped dataset; `computed`: what the page works out for its kind."""
+    folder = files("planetwire.datasets") / one.layer.id / "examples"
+    told = {"dataset": one, "examples": folder, "plugin": False, "computed": COMPUTED.get(one.layer.kind, ())}
+    return type(f"Test_{one.layer.id}", (of,), told | ({} if one.fact_feeds else dict.fromkeys(OF_FACTS)))
 
 
-def parsed(name: str, feed: Any) -> dict[str, Parsed]:
-    return {which: feed.parse(entry.read_bytes(), AT) for which, entry in examples(name, feed).items()}
-
-
-@each_feed
-def test_the_examples_of_a_feed_are_read_as_they_are_called(name: str, feed: FactFeed | ObservationFeed) -> None:
-    """`broken` is `full` with something broken in it, which costs itself and nothing else."""
-    read = parsed(name, feed)
-    assert sorted(read) == sorted(EXAMPLES)
-    assert len(read["full"].rows) > 1 and read["full"].complete and not read["full"].rejects
-    assert len(read["minimal"].rows) == 1 and read["minimal"].complete and not read["minimal"].rejects
-    assert not read["empty"].rows and read["empty"].complete and not read["empty"].rejects
-    assert read["broken"].rejects and read["broken"].complete
-    assert list(read["broken"].rows) == list(read["full"].rows)
+globals().update({f"Test_{one.layer.id}": contract(ExamplesContract, one) for one in shipped()})
 
 
 def facts() -> Iterator[tuple[str, Any, Fact]]:
-    for one in datasets():
+    for one in shipped():
         for feed in one.fact_feeds:
+            bodies = bodies_in(files("planetwire.datasets") / one.layer.id / "examples" / feed.source)
             for which in ("full", "minimal"):
-                for fact in parsed(one.layer.id, feed)[which].rows:
+                for fact in feed.parse(bodies[which], AT).rows:
+                    assert isinstance(fact, Fact)
                     yield one.layer.id, one.layer, fact
 
 
@@ -66,7 +62,7 @@ def test_what_a_dataset_derives_of_its_examples_fits_the_tables_that_it_declares
 
 
 def test_ranks_are_the_order_of_the_page_and_no_two_are_alike() -> None:
-    ranks = [one.rank for one in datasets()]
+    ranks = [one.rank for one in shipped()]
     assert ranks == sorted(set(ranks))
 
 
@@ -87,7 +83,7 @@ MAY_IMPORT = (
 
 def rest_of_the_program() -> Iterator[tuple[str, str]]:
     """(path inside the package, text) of every file that is no dataset's own."""
-    own = {one.layer.id for one in datasets()}
+    own = {one.layer.id for one in shipped()}
     for file in sorted([*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.sql")]):
         parts = file.relative_to(PACKAGE).parts
         if parts[0] not in ELSEWHERE and not (parts[0] == "datasets" and parts[1] in own):
@@ -97,8 +93,8 @@ def rest_of_the_program() -> Iterator[tuple[str, str]]:
 def test_sources_and_tables_of_a_dataset_are_named_in_its_folder_and_nowhere_else() -> None:
     """S72, S75: in code, statements and comments; the names are those of the declarations."""
     names = {feed.source for _, feed in FEEDS}
-    names |= {name for one in datasets() for name in (*one.layer.sources, *one.layer.aliases, *one.layer.readings_of)}
-    names |= {table.name for one in datasets() for table in one.layer.tables}
+    names |= {name for one in shipped() for name in (*one.layer.sources, *one.layer.aliases, *one.layer.readings_of)}
+    names |= {table.name for one in shipped() for table in one.layer.tables}
     assert {"celestrak_gp", "celestrak_tle", "awc_metar", "city_observation", "satellite_orbits"} <= names
     word = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, names))})(?!\w)")
     found = {(path, name) for path, text in rest_of_the_program() for name in word.findall(text)}
@@ -107,7 +103,7 @@ def test_sources_and_tables_of_a_dataset_are_named_in_its_folder_and_nowhere_els
 
 def test_no_branch_and_no_import_of_the_rest_names_a_dataset() -> None:
     """S72, S74: a word of a comment may; what is run may not."""
-    own = {one.layer.id for one in datasets()}
+    own = {one.layer.id for one in shipped()}
     seen = 0
     for path, text in rest_of_the_program():
         if path.endswith(".py"):
@@ -119,7 +115,7 @@ def test_no_branch_and_no_import_of_the_rest_names_a_dataset() -> None:
     assert seen > 250
 
 
-@pytest.mark.parametrize("name", [one.layer.id for one in datasets()])
+@pytest.mark.parametrize("name", [one.layer.id for one in shipped()])
 def test_a_dataset_asks_for_formats_values_and_frozen_types_only(name: str) -> None:
     files_of_it = sorted((PACKAGE / "datasets" / name).glob("*.py"))
     assert {"__init__.py", "declaration.py", "derive.py"} < {file.name for file in files_of_it}

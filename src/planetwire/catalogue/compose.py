@@ -8,7 +8,7 @@ from typing import Protocol
 
 from planetwire.catalogue.catalogue import Declared, Snapshot
 from planetwire.datasets.dataset import Dataset
-from planetwire.datasets.registry import feeds, layer_registry
+from planetwire.datasets.registry import feeds, layer_registry, plugin_named
 from planetwire.errors import InputError, PlanetwireError
 from planetwire.log import get_logger
 from planetwire.model.facts import Declaration, Declarations
@@ -77,7 +77,11 @@ class Composer:
 
 
 def check_name(name: str) -> None:
-    """Raises InputError for the name of a shipped source, or an other spelling of one."""
+    """Raises InputError for the name of a source of a shipped dataset or a plug-in, or an other spelling of one."""
+    plugin = plugin_named(name)
+    if plugin is not None:
+        message = f"{name} is a name of the plug-in {plugin.name} ({plugin.origin}); give yours another name"
+        raise InputError(message, code="name_taken")
     if name in feeds() or layer_registry().canonical(name) != name:
         raise InputError(
             f"{name} is a source that Planetwire brings itself; give yours another name", code="name_taken"

@@ -1,4 +1,6 @@
-"""The datasets there are: each folder beside this file that is a package, found by its name and listed nowhere."""
+"""The datasets there are: each folder beside this file that is a package, found by its name and listed nowhere, and
+those that installed packages bring (`plugins.py`).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from typing import TypeVar
 from planetwire import datasets as folder
 from planetwire.collect.feeds import FactFeed, ObservationFeed
 from planetwire.datasets.dataset import Dataset
+from planetwire.datasets.plugins import Plugin, Plugins, discover, installed, names_of
 from planetwire.layers.interactables import INTERACTABLES
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.model import LayerAdapter, OwnedTable
@@ -20,10 +23,26 @@ F = TypeVar("F", FactFeed, ObservationFeed)
 
 
 @cache
-def datasets() -> tuple[Dataset, ...]:
-    """By rank. Raises TypeError for a folder without a declaration, or with one of another name."""
+def shipped() -> tuple[Dataset, ...]:
+    """Those of our folders, by rank. Raises TypeError for one without a declaration, or with one of another name."""
     found = [_declared(module.name) for module in iter_modules(folder.__path__) if module.ispkg]
-    return tuple(sorted(found, key=lambda one: (one.rank, one.layer.id)))
+    return tuple(sorted(found, key=_place))
+
+
+@cache
+def plugins() -> Plugins:
+    """What installed packages bring, looked for once a process."""
+    return discover(shipped(), installed())
+
+
+@cache
+def datasets() -> tuple[Dataset, ...]:
+    """All of them, by rank."""
+    return tuple(sorted((*shipped(), *(one.dataset for one in plugins().used)), key=_place))
+
+
+def _place(dataset: Dataset) -> tuple[int, str]:
+    return dataset.rank, dataset.layer.id
 
 
 def _declared(name: str) -> Dataset:
@@ -71,6 +90,11 @@ def observed_sources() -> Sources:
 def city_facts() -> str | None:
     """The source under which the newest reading of each city is a fact; None: no layer shows them."""
     return next((one.city_facts for one in datasets() if one.city_facts is not None), None)
+
+
+def plugin_named(name: str) -> Plugin | None:
+    """The plug-in that brings this layer or source, under any of its names; None for all others."""
+    return next((one for one in plugins().used if name in names_of(one.dataset)), None)
 
 
 def by_source(feeds: Iterator[F]) -> dict[str, F]:

@@ -46,6 +46,10 @@ KINDS = {
         "what ran before goes on; correct the file in sources/ of the data dir, it is read again when it changes",
         fault=False,
     ),
+    "plugin_left_out": Kind(
+        "its layer is not shown; the rest runs: correct, upgrade or uninstall the package, then restart",
+        fault=False,
+    ),
     "search_late": Kind(
         "the map has them, search not yet: start `planetwire up` (or `work`), look at the worker's log", fault=False
     ),

@@ -23,6 +23,7 @@ from planetwire.supervise.roles import database_of, effective, trust_of, web_url
 from planetwire.wiring.commands import declared_step
 from planetwire.wiring.keeping import disk_step
 from planetwire.wiring.observations import readings_file
+from planetwire.wiring.plugins import plugins_step
 
 ANSWER_TIMEOUT_S = 10.0
 FILE = "sqlite:///"
@@ -50,7 +51,7 @@ def examine(settings: Settings, *, canary: bool = True) -> list[Json]:
             around = [found for found in path if not found["number"]]
             # Without a database nothing else answers either: it is the cause, so it comes first.
             steps += [*(found for found in path if found["number"]), *_sorted(snapshots.result(), around)]
-            steps += _declared(settings)
+            steps += [*_declared(settings), *plugins_step()]
         steps += [terminal.result(), *_file(settings), observation_feeds_step(settings.data_dir)] if terminal else []
         steps.append(ready.result())
     return steps

@@ -12,6 +12,7 @@ from planetwire.catalogue.folder import SourceFolder
 from planetwire.catalogue.follow import Follower, Prepare
 from planetwire.collect.feeds import FactFeed, ObservationFeed, check_feed, source_defaults, unknown
 from planetwire.database.postgres import Pool
+from planetwire.datasets.registry import plugins
 from planetwire.declared import read as declared
 from planetwire.errors import SetupError
 from planetwire.facts.facts_postgres import PostgresFactStore
@@ -80,10 +81,13 @@ def defaults_of(settings: Settings, catalogue: Catalogue) -> Sequence[SourceDefa
 
 
 def check_feeds(settings: Settings, snapshot: Snapshot, *, others: bool = False) -> None:
-    """Raises SetupError for settings that a feed cannot use, and unless there are `others` of a source that is none."""
+    """Raises SetupError for settings that a feed cannot use, and unless there are `others` of a source that is none.
+
+    While a plug-in is left out, that source may be one of its: it stops nothing.
+    """
     known: dict[str, FactFeed | ObservationFeed] = {**snapshot.fact_feeds, **snapshot.observation_feeds}
     for source, own in settings.feeds.items():
-        if source in snapshot.faults or (others and source not in known):
+        if source in snapshot.faults or (source not in known and (others or plugins().left_out)):
             continue
         if source not in known:
             raise SetupError(f"PLANETWIRE_FEEDS__{source.upper()}__…: {unknown(source, known).message}")

@@ -41,6 +41,7 @@ from planetwire.web.earth.layer_snapshots import LayerSnapshots
 from planetwire.web.stores.cache_memory import MemoryCache
 from planetwire.web.stores.tokens_file import FileTokens
 from planetwire.wiring.catalogue import SOURCE_FILES, catalogue_of, defaults_of, desk_of, rows_counter
+from planetwire.wiring.plugins import with_plugin
 from planetwire.wiring.shared import job_log_of
 
 SAID_CHARS = 300  # of one fault
@@ -204,7 +205,7 @@ async def open_audit(settings: Settings, dsn: str | None) -> AsyncIterator[Audit
 
 
 async def source_records(settings: Settings, dsn: str | None) -> list[Json]:
-    """What `GET /api/v1/sources` lists, in name order; without a database the observation feeds alone."""
+    """What `GET /api/v1/sources` lists, in name order, each with its plug-in; without a database those of readings."""
     catalogue = Catalogue()
     records: list[Json] = []
     if dsn is not None:
@@ -214,17 +215,19 @@ async def source_records(settings: Settings, dsn: str | None) -> list[Json]:
             records += await PostgresSourceStore(pool, defaults_of(settings, catalogue)).list()
     if settings.terminal:
         records += FeedStates(settings.data_dir / "feeds").runs(list(catalogue.observation_feeds))
-    return sorted(records, key=lambda record: str(record["source"]))
+    records.sort(key=lambda record: str(record["source"]))
+    return [with_plugin(record, str(record["source"])) for record in records]
 
 
 async def layer_records(settings: Settings, dsn: str) -> list[Json]:
-    """As `GET /api/v1/layers`, read from the database, which cannot distinguish simulated feeds from real ones."""
+    """As `GET /api/v1/layers`, each with its plug-in; from the database, which cannot tell which are simulated."""
     async with of_this_version(dsn), AsyncExitStack() as stack:
         pool = await _pool(stack, dsn)
         facts, objects = PostgresFactStore(pool), PostgresObjectStore(pool, owned_tables())
         log, clock = await PostgresEventLog.open(pool), SystemClock()
         registry = (await catalogue_of(pool, settings)).registry
-        return await LayerSnapshots(facts, registry, log, MemoryCache(), clock, objects=objects).layers()
+        layers = await LayerSnapshots(facts, registry, log, MemoryCache(), clock, objects=objects).layers()
+        return [with_plugin(layer, str(layer["id"])) for layer in layers]
 
 
 async def _pool(stack: AsyncExitStack, dsn: str) -> Pool:

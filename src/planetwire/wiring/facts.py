@@ -13,6 +13,8 @@ from types import MappingProxyType
 from planetwire.catalogue.catalogue import Snapshot
 from planetwire.catalogue.follow import Follower, Prepare
 from planetwire.database.postgres import Pool
+from planetwire.datasets.plugins import recipe
+from planetwire.datasets.registry import plugin_named
 from planetwire.facts.by_hand import ByHand
 from planetwire.facts.by_hand_postgres import PostgresByHandFacts
 from planetwire.facts.derived_postgres import Projection
@@ -93,15 +95,20 @@ def recipes(
     shared = [_syntax(name) for name in SHARED]
     language = _sum([*map(_syntax, LANGUAGE), *shared])
     deriving = [one.id for one in registry.all() if one.derive is not None]
-    programs = {
-        layer: _sum([_syntax(own), *shared]) if _is_file(own := f"datasets/{layer}/derive.py") else language
-        for layer in deriving
-    }
+    programs = {layer: _program(layer, shared) or language for layer in deriving}
     pairs = [(source, layer) for table, source, layer in registry.feeds() if table == FACTS and layer in programs]
     return {
         (source, layer): _sum([declared[source], programs[layer]]) if source in declared else programs[layer]
         for source, layer in pairs
     }
+
+
+def _program(layer: str, shared: Sequence[str]) -> str | None:
+    """Of a layer that is shipped or a plug-in's; None for one that is declared as data."""
+    if _is_file(own := f"datasets/{layer}/derive.py"):
+        return _sum([_syntax(own), *shared])
+    plugin = plugin_named(layer)
+    return None if plugin is None else _sum([recipe(plugin), *shared])
 
 
 def _is_file(name: str) -> bool:

@@ -73,6 +73,7 @@ from planetwire.wiring.facts import deriving_facts
 from planetwire.wiring.keeping import add_keeper
 from planetwire.wiring.observations import open_observations
 from planetwire.wiring.outlets import add_outlet
+from planetwire.wiring.plugins import tell_plugins
 from planetwire.wiring.secrets import Secrets
 from planetwire.wiring.shared import Shared, job_log_of, open_shared
 from planetwire.wiring.work import BROADCASTS, CHANGES, TASKS, Parts, check_supported, pool_of, relay_of, soon
@@ -100,6 +101,7 @@ async def open_web(
 ) -> AsyncIterator[Web]:
     """Everything that answers browsers; the relay and the observation writer live here too."""
     check_supported(settings)
+    tell_plugins()
     limits = ConnectionLimits(total=settings.stream.max_connections, per_address=settings.stream.max_per_address)
     async with AsyncExitStack() as stack:
         shared = await open_shared(stack, settings, secrets.session_key, login_code)

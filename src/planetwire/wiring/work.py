@@ -57,6 +57,7 @@ from planetwire.wiring.catalogue import (
 from planetwire.wiring.facts import add_by_hand, deriving_anew, deriving_facts
 from planetwire.wiring.observations import check_sharing
 from planetwire.wiring.outlets import add_outlet, outlet_kind
+from planetwire.wiring.plugins import tell_plugins
 from planetwire.wiring.secrets import Secrets
 from planetwire.wiring.shared import job_log_of
 
@@ -144,6 +145,7 @@ async def open_work(
 ) -> AsyncIterator[Parts]:
     """The ledger's worker; with `feeds` the schedule and the observation feeds in the same process."""
     check_supported(settings)
+    tell_plugins()
     parts = Parts()
     async with AsyncExitStack() as stack:
         clock = SystemClock()
@@ -241,6 +243,7 @@ def _add_observation_feeds(
 async def open_collect(settings: Settings, dsn: str | None, secrets: Secrets, *, web: OwnWeb) -> AsyncIterator[Parts]:
     """The schedule, where there is a ledger, and the observation feeds."""
     check_supported(settings)
+    tell_plugins()
     parts = Parts()
     async with AsyncExitStack() as stack:
         follower = None
@@ -258,6 +261,7 @@ async def open_collect(settings: Settings, dsn: str | None, secrets: Secrets, *,
 async def open_relay(settings: Settings, dsn: str, secrets: Secrets) -> AsyncIterator[Parts]:
     """A relay without a web process; web processes tail the log and drop their caches themselves."""
     check_supported(settings)
+    tell_plugins()
 
     async def no_cache(patterns: Sequence[str]) -> None:
         """This process keeps no snapshots."""

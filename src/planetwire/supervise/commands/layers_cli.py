@@ -17,17 +17,18 @@ from planetwire.settings import Settings
 from planetwire.supervise.commands.jobs_text import since
 from planetwire.supervise.roles import database_of
 from planetwire.wiring.commands import layer_records
+from planetwire.wiring.plugins import with_plugins
 
 WIDTH = 140
 
 
 def listing(settings: Settings, *, as_json: bool) -> str:
-    """Every layer in the registry's order, as a table or JSON."""
+    """Every layer in the registry's order, as a table and what there is of plug-ins, or as JSON."""
     records = asyncio.run(layer_records(settings, database_of(settings)))
     return (
         json.dumps(records, indent=2, ensure_ascii=False, default=asdict)
         if as_json
-        else table(records, datetime.now(UTC))
+        else with_plugins(table(records, datetime.now(UTC)))
     )
 
 

@@ -16,15 +16,18 @@ from planetwire.settings import Settings
 from planetwire.supervise.commands.jobs_text import clean
 from planetwire.supervise.roles import database_of
 from planetwire.wiring.commands import source_records
+from planetwire.wiring.plugins import left_out_lines, with_plugins
+
+__all__ = ["left_out_lines", "listing", "table"]
 
 WIDTH = 140
 UNITS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 
 
 def listing(settings: Settings, *, as_json: bool) -> str:
-    """Every source in name order, as a table or JSON."""
+    """Every source in name order, as a table and what there is of plug-ins, or as JSON."""
     records = asyncio.run(source_records(settings, database_of(settings) if settings.earth else None))
-    return json.dumps(records, indent=2) if as_json else table(records, datetime.now(UTC))
+    return json.dumps(records, indent=2) if as_json else with_plugins(table(records, datetime.now(UTC)))
 
 
 def table(records: Sequence[Json], now: datetime) -> str:

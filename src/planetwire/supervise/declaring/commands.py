@@ -24,6 +24,8 @@ def listing(context: typer.Context, as_json: AsJson = False) -> None:
     if context.invoked_subcommand is None:
         with opened("sources") as settings:
             say(sources_cli.listing(settings, as_json=as_json))
+            if as_json and (left_out := sources_cli.left_out_lines()):
+                say("\n".join(left_out), err=True)
 
 
 @sources.command("add")
