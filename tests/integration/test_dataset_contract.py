@@ -18,17 +18,24 @@ from planetwire.collect.http.client import FetchRules
 from planetwire.datasets.registry import shipped
 from planetwire.errors import FeedError
 from planetwire.model import Fact, Parsed
+from planetwire.supervise.embedded_postgres import EmbeddedPostgres
 from planetwire.testing import DatasetContract, check_feed
 from planetwire.testing.cases import CASES
-from planetwire.testing.databases import shared
+from planetwire.testing.databases import Databases
 from planetwire.testing.feeds import run_case
 from plugin_points import Beacons
+
+
+@pytest.fixture(scope="session")
+def databases(self: object, pg_cluster: EmbeddedPostgres) -> Databases:
+    """Those of the other tests, in place of a cluster more."""
+    return Databases(pg_cluster)
 
 
 def contract(one: object) -> type:
     """Only what needs a server: the rest is `tests/unit/test_datasets.py`."""
     folder = files("planetwire.datasets") / one.layer.id / "examples"  # type: ignore[attr-defined]
-    told = {"dataset": one, "examples": folder, "plugin": False}
+    told = {"dataset": one, "examples": folder, "plugin": False, "databases": databases}
     twice = {name: None for base in DatasetContract.__mro__[1:-1] for name in vars(base) if name.startswith("test_")}
     return type(f"Test_{one.layer.id}", (DatasetContract,), told | twice)  # type: ignore[attr-defined]
 
@@ -42,8 +49,8 @@ BODIES = {
 }
 
 
-def test_a_feed_that_keeps_the_contract_passes_each_case() -> None:
-    check_feed(Beacons(), BODIES)
+def test_a_feed_that_keeps_the_contract_passes_each_case(pg_cluster: EmbeddedPostgres) -> None:
+    check_feed(Beacons(), BODIES, databases=Databases(pg_cluster))
 
 
 class TakesAnythingForWhole(Beacons):
@@ -128,13 +135,15 @@ class SweepsAWindow(Beacons):
     ],
     ids=lambda value: value if isinstance(value, str) and value in CASES else type(value).__name__,
 )
-def test_a_feed_that_breaks_it_is_told_what_to_do(feed: Beacons, case: str, words: str) -> None:
+def test_a_feed_that_breaks_it_is_told_what_to_do(
+    feed: Beacons, case: str, words: str, pg_cluster: EmbeddedPostgres
+) -> None:
     with pytest.raises(AssertionError) as told:
-        run_case(case, feed, BODIES, databases=shared())
+        run_case(case, feed, BODIES, databases=Databases(pg_cluster))
     assert words in str(told.value)
 
 
-def test_all_failures_of_a_feed_are_told_at_once_by_name() -> None:
+def test_all_failures_of_a_feed_are_told_at_once_by_name(pg_cluster: EmbeddedPostgres) -> None:
     with pytest.raises(AssertionError, match=r"^my_beacons fails 2 of 10 cases") as told:
-        check_feed(TakesAnythingForWhole(rules=FetchRules()), BODIES)
+        check_feed(TakesAnythingForWhole(rules=FetchRules()), BODIES, databases=Databases(pg_cluster))
     assert [line.partition(":")[0] for line in str(told.value).splitlines()[1:]] == ["truncated", "html"]

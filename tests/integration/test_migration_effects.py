@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from fix_postgres import _with_database
 from planetwire.database.postgres import Connection, Pool, connect, connected
 from planetwire.migrating.effects import LOCKS, checks_of, effects_of, indexes_of, statements
 from planetwire.migrating.migrate import migrations
 from planetwire.supervise.embedded_postgres import EmbeddedPostgres, dsn_of
+from planetwire.testing.databases import Databases
 
 TABLES = """select c.relname, c.relfilenode from pg_class c
     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')"""
@@ -70,7 +70,7 @@ def empty(pg_cluster: EmbeddedPostgres) -> Iterator[str]:
             await admin.execute(statement)
 
     asyncio.run(run("create database t_effects owner planetwire"))
-    yield _with_database(pg_cluster.dsn, "t_effects")
+    yield Databases(pg_cluster).dsn("t_effects")
     asyncio.run(run("drop database t_effects with (force)"))
 
 

@@ -26,15 +26,22 @@ def run_case(
     asyncio.run(run())
 
 
-def check_feed(feed: FactFeed, bodies: Mapping[str, bytes], *, layer: LayerAdapter | None = None) -> None:
+def check_feed(
+    feed: FactFeed,
+    bodies: Mapping[str, bytes],
+    *,
+    layer: LayerAdapter | None = None,
+    databases: Databases | None = None,
+) -> None:
     """All cases; raises one AssertionError that names each that fails. `bodies`: `full`, `minimal`, `empty`.
 
-    Call it outside of an event loop. With `layer` its derived rows are written too.
+    Call it outside of an event loop. With `layer` its derived rows are written too. `databases` None: a PostgreSQL is
+    started, once a process.
     """
     failed: list[str] = []
     for name in CASES:
         try:
-            run_case(name, feed, bodies, layer=layer, databases=shared())
+            run_case(name, feed, bodies, layer=layer, databases=databases or shared())
         except AssertionError as error:
             failed.append(f"{name}: {error}")
     if failed:
