@@ -23,7 +23,7 @@ from planetwire.model import Strategy
 from planetwire.settings import FeedSettings, Settings
 from planetwire.wiring import facts as wiring_facts
 from planetwire.wiring import plugins as wiring_plugins
-from planetwire.wiring.catalogue import check_feeds
+from planetwire.wiring.catalogue import check_feeds, defaults_of
 from plugin_points import Beacons, beacons, derive, distribution, point
 
 CACHED = (registry.plugins, registry.datasets, wiring_plugins.tell_plugins)
@@ -216,6 +216,21 @@ def test_settings_of_a_plugin_that_is_left_out_stop_no_start(installed: Any) -> 
         check_feeds(settings, Catalogue().current)
     installed(point("lava", "no_such_module_at_all"))
     check_feeds(settings, Catalogue().current)
+
+
+@pytest.mark.parametrize(
+    ("own", "on"),
+    [({}, False), ({"url": "http://127.0.0.1:9/lights"}, True), ({"enabled": True}, True), ({"floor_s": 9.0}, False)],
+)
+def test_a_demo_asks_no_provider_of_a_plugin_unless_told_to(installed: Any, own: dict[str, Any], on: bool) -> None:
+    """It runs without a network, and what is real would be shown as simulated."""
+    installed(point("my_beacons", beacons()))
+    real = Settings(feeds={"my_beacons": FeedSettings(**own)})
+    simulated = real.model_copy(update={"simulated": True})
+    for settings, expected in ((real, True), (simulated, on)):
+        defaults = {one.source: one.enabled for one in defaults_of(settings, Catalogue())}
+        assert defaults.pop("my_beacons") is expected
+        assert set(defaults.values()) == {True}
 
 
 def test_rows_are_derived_anew_when_the_release_or_the_module_of_derive_changes(installed: Any, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planetwire.catalogue.catalogue import Catalogue, LiveSequence, Snapshot
 from planetwire.catalogue.compose import Composer, Read, ReadDeclaration
@@ -12,7 +13,7 @@ from planetwire.catalogue.folder import SourceFolder
 from planetwire.catalogue.follow import Follower, Prepare
 from planetwire.collect.feeds import FactFeed, ObservationFeed, check_feed, source_defaults, unknown
 from planetwire.database.postgres import Pool
-from planetwire.datasets.registry import plugins
+from planetwire.datasets.registry import plugin_named, plugins
 from planetwire.declared import read as declared
 from planetwire.errors import SetupError
 from planetwire.facts.facts_postgres import PostgresFactStore
@@ -61,7 +62,7 @@ def ensure_sources(pool: Pool, settings: Settings) -> Prepare:
     """Each source has its row of schedule and last run."""
 
     async def prepare(snapshot: Snapshot) -> None:
-        await PostgresSourceStore(pool, source_defaults(snapshot.fact_feeds.values(), settings)).ensure()
+        await PostgresSourceStore(pool, _defaults(settings, snapshot)).ensure()
 
     return prepare
 
@@ -77,7 +78,20 @@ def copy_feeds(pool: Pool) -> Prepare:
 
 def defaults_of(settings: Settings, catalogue: Catalogue) -> Sequence[SourceDefaults]:
     """Schedule of every feed of facts with the operator's settings in force, as they are at the moment."""
-    return LiveSequence(lambda: source_defaults(catalogue.current.fact_feeds.values(), settings))
+    return LiveSequence(lambda: _defaults(settings, catalogue.current))
+
+
+def _defaults(settings: Settings, snapshot: Snapshot) -> list[SourceDefaults]:
+    """Where feeds are simulated a plug-in's is off, since nobody simulates it, unless the operator says otherwise."""
+    made = source_defaults(snapshot.fact_feeds.values(), settings)
+    if not settings.simulated:
+        return made
+    return [replace(one, enabled=False) if _is_real(settings, one.source) else one for one in made]
+
+
+def _is_real(settings: Settings, source: str) -> bool:
+    own = settings.feed(source)
+    return own.url is None and own.enabled is None and plugin_named(source) is not None
 
 
 def check_feeds(settings: Settings, snapshot: Snapshot, *, others: bool = False) -> None:
