@@ -19,7 +19,8 @@ from planetwire.datasets.plugins import installed as installed_points
 from planetwire.declared.faults import DeclarationFaults
 from planetwire.declared.read import read
 from planetwire.errors import InputError, SetupError
-from planetwire.model import Strategy
+from planetwire.facts.refused_postgres import DATA_FAULTS
+from planetwire.model import Derived, Fact, Strategy
 from planetwire.settings import FeedSettings, Settings
 from planetwire.wiring import facts as wiring_facts
 from planetwire.wiring import plugins as wiring_plugins
@@ -231,6 +232,19 @@ def test_a_demo_asks_no_provider_of_a_plugin_unless_told_to(installed: Any, own:
         defaults = {one.source: one.enabled for one in defaults_of(settings, Catalogue())}
         assert defaults.pop("my_beacons") is expected
         assert set(defaults.values()) == {True}
+
+
+def ends(fact: Fact) -> Derived:
+    raise AssertionError("never so")
+
+
+@pytest.mark.parametrize(("made", "words"), [(ends, "AssertionError: never so"), (lambda _: {}, "gave a dict")])
+def test_a_derive_that_fails_in_any_way_costs_the_fact_alone(installed: Any, made: Any, words: str) -> None:
+    """The fact store puts a fact aside for a ValueError and goes on."""
+    [plugin] = installed(point("my_beacons", beacons(derive=made))).used
+    assert plugin.dataset.layer.derive is not None
+    with pytest.raises(DATA_FAULTS, match=words):
+        plugin.dataset.layer.derive(Fact("1", "beacon", "One", {}))
 
 
 def test_rows_are_derived_anew_when_the_release_or_the_module_of_derive_changes(installed: Any, tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import wraps
 from importlib.metadata import Distribution, EntryPoint, entry_points
 
 from planetwire.collect.http.client import FetchRules
@@ -19,7 +20,7 @@ from planetwire.datasets.dataset import Dataset
 from planetwire.layers.canary import CANARY
 from planetwire.layers.interactables import INTERACTABLES
 from planetwire.layers.registry import Index
-from planetwire.model import LayerAdapter, Strategy
+from planetwire.model import Derived, Deriver, Fact, LayerAdapter, Strategy
 from planetwire.model.cache_names import is_meant, layer_body
 
 GROUP = "planetwire.datasets"
@@ -100,10 +101,29 @@ def discover(shipped: Sequence[Dataset], points: Iterable[EntryPoint]) -> Plugin
         except (Exception, SystemExit) as error:
             why = f"it cannot be imported: {type(error).__name__}: {error}"
         if why is None:
-            used.append(Plugin(point.name, origin, loaded))
+            layer = replace(loaded.layer, derive=guarded(loaded.layer.derive))
+            used.append(Plugin(point.name, origin, replace(loaded, layer=layer)))
         else:
             left_out.append(LeftOut(point.name, origin, " ".join(why.split())[:WHY_CHARS]))
     return Plugins(tuple(used), tuple(left_out))
+
+
+def guarded(derive: Deriver | None) -> Deriver | None:
+    """Raises ValueError alone, by which a fact that cannot be derived is put aside and the others go on."""
+    if derive is None:
+        return None
+
+    @wraps(derive)
+    def run(fact: Fact) -> Derived:
+        try:
+            made = derive(fact)
+        except Exception as error:
+            raise ValueError(f"derive raised {type(error).__name__}: {error}") from error
+        if not isinstance(made, Derived):
+            raise ValueError(f"derive gave a {type(made).__name__}, no Derived")
+        return made
+
+    return run
 
 
 def faults(name: str, given: object) -> Iterator[str]:
