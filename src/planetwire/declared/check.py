@@ -49,7 +49,7 @@ def faults_of(declaration: Declaration, marked: Marked, *, private: bool) -> Ite
 
 def _source(given: Declaration, marked: Marked) -> Iterator[Fault]:
     if given.source in shipped_names():
-        message = f"{quoted(given.source)} is the name of a source or layer of Planetwire itself"
+        message = f"{quoted(given.source)} is the name of a source or layer of Planetwire or of a plug-in"
         yield marked.fault(("source",), "name_taken", message, f"another name, such as `my_{given.source}`"[:80])
 
 
