@@ -13,7 +13,7 @@ from planetwire.catalogue.declarations_postgres import PostgresDeclarations
 from planetwire.database.postgres import Pool, connect
 from planetwire.errors import NotFound, Outdated, StateError
 from planetwire.model import Actor, JobStatus, Role, TaskType
-from planetwire.model.facts import SOURCES_MAX, STORE, TEXT_MAX_BYTES, Declaration
+from planetwire.model.facts import DECLARATION_MAX_BYTES, SOURCES_MAX, STORE, Declaration
 from planetwire.wiring.catalogue import CHANNEL
 
 ANN = Actor("ann", Role.ADMIN, "127.0.0.1")
@@ -107,13 +107,13 @@ async def test_every_writer_rings(store: PostgresDeclarations, pg_dsn: str) -> N
         ("naïve", "text"),
         ("one\n", "text"),
         ("one", ""),
-        ("one", "é" * (TEXT_MAX_BYTES // 2 + 1)),
+        ("one", "é" * (DECLARATION_MAX_BYTES // 2 + 1)),
     ],
 )
 async def test_names_and_sizes_that_cannot_be_are_refused_by_the_database(pg_pool: Pool, name: str, text: str) -> None:
     with pytest.raises(asyncpg.CheckViolationError):
         await insert(pg_pool, name, text)
-    await insert(pg_pool, "one", "x" * TEXT_MAX_BYTES)
+    await insert(pg_pool, "one", "x" * DECLARATION_MAX_BYTES)
 
 
 async def test_a_source_keeps_its_name(pg_pool: Pool) -> None:

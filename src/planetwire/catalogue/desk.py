@@ -10,7 +10,7 @@ from planetwire.catalogue.catalogue import Catalogue, Declared, Snapshot
 from planetwire.catalogue.compose import Read, ReadDeclaration, check_name
 from planetwire.errors import ConfirmNeeded, InputError, NotFound, PlanetwireError, StateError
 from planetwire.model import Actor, TaskType
-from planetwire.model.facts import STORE, TEXT_MAX_BYTES, Declaration
+from planetwire.model.facts import DECLARATION_MAX_BYTES, STORE, Declaration
 from planetwire.web.earth.clearing import rows_record
 
 RowsOf: TypeAlias = Callable[[str], Awaitable[Mapping[str, int]]]
@@ -100,8 +100,10 @@ class DeclaredSources:
 
     async def _checked(self, text: str, name: str | None) -> ReadDeclaration:
         size = len(text.encode(errors="surrogatepass"))
-        if size > TEXT_MAX_BYTES:
-            raise InputError(f"a declaration has at most {TEXT_MAX_BYTES:,} bytes, this one {size:,}", code="too_large")
+        if size > DECLARATION_MAX_BYTES:
+            raise InputError(
+                f"a declaration has at most {DECLARATION_MAX_BYTES:,} bytes, this one {size:,}", code="too_large"
+            )
         if "\x00" in text:
             raise InputError("a declaration holds no NUL", code="bad_characters")
         read = await asyncio.to_thread(self._read, text, name=name)

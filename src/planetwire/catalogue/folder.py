@@ -17,7 +17,7 @@ from typing import IO, Protocol
 from planetwire.errors import BackendError, InputError, NotFound, PlanetwireError, TooLarge
 from planetwire.log import get_logger
 from planetwire.model import Actor, Role
-from planetwire.model.facts import FROM_FILE, SOURCES_MAX, TEXT_MAX_BYTES, Declaration
+from planetwire.model.facts import DECLARATION_MAX_BYTES, FROM_FILE, SOURCES_MAX, Declaration
 from planetwire.ports import Clock
 from planetwire.private import make_file
 from planetwire.runtime.backoff import Backoff
@@ -179,11 +179,11 @@ def read_file(path: Path) -> str:
     """Its text. Raises InputError."""
     try:
         with path.open("rb") as file:
-            body = file.read(TEXT_MAX_BYTES + 1)
+            body = file.read(DECLARATION_MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"it cannot be read: {error.strerror}") from error
-    if len(body) > TEXT_MAX_BYTES:
-        raise TooLarge(f"a declaration has at most {TEXT_MAX_BYTES:,} bytes")
+    if len(body) > DECLARATION_MAX_BYTES:
+        raise TooLarge(f"a declaration has at most {DECLARATION_MAX_BYTES:,} bytes")
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import yaml
 
 from planetwire.declared.faults import DeclarationFaults, Fault, quoted
+from planetwire.model.facts import DECLARATION_MAX_BYTES
 
-TEXT_CHARS_MAX = 64 * 1024
 DEPTH_MAX = 12
 VALUES_MAX = 5_000
 Loc: TypeAlias = tuple[str | int, ...]
@@ -49,8 +49,8 @@ class Marked:
 
 def read_marked(text: str, name: str) -> Marked:
     """The document. Raises DeclarationFaults when it is none; a name given twice is noted in `faults`."""
-    if len(text) > TEXT_CHARS_MAX:
-        raise _refused(name, None, "too_large", f"a declaration has at most {TEXT_CHARS_MAX} characters")
+    if len(text.encode(errors="replace")) > DECLARATION_MAX_BYTES:
+        raise _refused(name, None, "too_large", f"a declaration has at most {DECLARATION_MAX_BYTES:,} bytes")
     text = text.removeprefix("\ufeff")
     if text.lstrip().startswith("{"):
         text = text.replace("\t", " ")  # JSON may be indented so; inside its texts there is none

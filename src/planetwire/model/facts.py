@@ -10,7 +10,7 @@ from planetwire.model.common import Json
 
 STORE = "store"  # the origin of a declaration that no file brought
 FROM_FILE = "file:"  # before whose folder it was
-TEXT_MAX_BYTES = 32_768
+DECLARATION_MAX_BYTES = 32_768
 SOURCES_MAX = 500  # declared at a time
 
 

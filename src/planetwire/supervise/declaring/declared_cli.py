@@ -14,7 +14,7 @@ from typer import BadParameter
 from planetwire.catalogue.desk import DeclaredSources
 from planetwire.catalogue.folder import read_file
 from planetwire.errors import ConfirmNeeded, InputError
-from planetwire.model.facts import TEXT_MAX_BYTES, Declaration
+from planetwire.model.facts import DECLARATION_MAX_BYTES, Declaration
 from planetwire.settings import Settings
 from planetwire.supervise.commands.person import confirm_clears, local_actor
 from planetwire.supervise.roles import database_of
@@ -30,7 +30,7 @@ def text_of(file: Path) -> str:
     """Of a file, or of standard input. Raises InputError."""
     if str(file) != "-":
         return read_file(file)
-    body = sys.stdin.buffer.read(TEXT_MAX_BYTES + 1)
+    body = sys.stdin.buffer.read(DECLARATION_MAX_BYTES + 1)
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
