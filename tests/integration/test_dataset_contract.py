@@ -127,6 +127,11 @@ class SweepsAWindow(Beacons):
             "b'Service temporarily unav'… with status 200 was taken for data",
         ),
         (NeverWhole(), "not_modified", "a body that was read to its end has `complete=True`"),
+        (
+            NeverWhole(),
+            "changed",
+            "after another body these differ: one; `sweeps` is True, which says whether a body lists",
+        ),
         (NotPure(), "duplicate", "the same body, read again, is other facts: 0, 1, 2, 3, 4; `parse` is pure"),
         (AllInOnePiece(), "cancelled", "the body came in too few batches: `pieces(body, at, rows)` gives pieces"),
         (Raises(), "truncated", "the feed raised KeyError: 'id'; a feed raises FeedError for a body"),
