@@ -133,6 +133,7 @@ REFUSED: dict[str, tuple[object, str]] = {
     "stale page": (beacons("lava", cache_patterns=("earth:layer:ash:*",)), "cache_patterns"),
     "delta": (beacons("lava", default_strategy=Strategy.DELTA), "delta"),
     "readings": (beacons("lava", readings_of=("lava",)), "readings of cities are declared as data"),
+    "triples": (beacons("lava", feeds=((1, 2, 3),)), "its declaration cannot be read: ValueError"),
     "no floor": (fed(floor_s=0.0), "floor_s is above 0"),
     "below its floor": (fed(interval_s=30.0), "floor_s is above 0"),
     "two of one source": (replace(beacons("lava"), fact_feeds=(Beacons("lava"), Beacons("lava"))), "have one source"),
@@ -178,13 +179,26 @@ def test_a_plugin_wins_over_what_is_declared(installed: Any) -> None:
     assert "name_taken" in [one.code for one in faulty.value.faults]
 
 
+def test_a_declared_source_may_join_the_layer_of_a_plugin_while_it_is_there(installed: Any) -> None:
+    joining = "source: more_beacons\nkind: http_json\n" + DECLARED.replace(
+        "{title: Beacons, title_zh: 航标}", "my_beacons"
+    )
+    installed(point("my_beacons", beacons()))
+    layer = read(joining).dataset.layer
+    assert (layer.id, layer.sources) == ("my_beacons", ("my_beacons", "more_beacons"))
+    installed()
+    with pytest.raises(DeclarationFaults) as faulty:
+        read(joining)
+    assert [one.code for one in faulty.value.faults] == ["unknown_layer"]
+
+
 DECLARED = """url: https://beacons.example/all.json
 interval: 10 min
 records: $[*]
 key: [id]
-title: id
+title: '{id}'
 place: {lat: lat, lon: lon}
-fields: {id: id, lat: lat, lon: lon}
+fields: {id: $.id, lat: {path: $.lat, type: degrees}, lon: {path: $.lon, type: degrees}}
 layer: {title: Beacons, title_zh: 航标}
 """
 

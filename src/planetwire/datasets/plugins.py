@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from importlib.metadata import Distribution, EntryPoint, entry_points
+from typing import Any
 
 from planetwire.collect.http.client import FetchRules
 from planetwire.datasets.dataset import Dataset
@@ -95,17 +96,28 @@ def discover(shipped: Sequence[Dataset], points: Iterable[EntryPoint]) -> Plugin
     used: list[Plugin] = []
     left_out: list[LeftOut] = []
     for origin, point in sorted(((_origin(one), one) for one in points), key=lambda one: (one[1].name, one[0].package)):
-        try:
-            loaded = point.load()
-            why = "; ".join(faults(point.name, loaded)) or contradiction(loaded, shipped, used)
-        except (Exception, SystemExit) as error:
-            why = f"it cannot be imported: {type(error).__name__}: {error}"
+        loaded, why = _loaded(point)
+        why = why or _refusal(point.name, loaded, shipped, used)
         if why is None:
             layer = replace(loaded.layer, derive=guarded(loaded.layer.derive))
             used.append(Plugin(point.name, origin, replace(loaded, layer=layer)))
         else:
             left_out.append(LeftOut(point.name, origin, " ".join(why.split())[:WHY_CHARS]))
     return Plugins(tuple(used), tuple(left_out))
+
+
+def _loaded(point: EntryPoint) -> tuple[Any, str | None]:
+    try:
+        return point.load(), None
+    except (Exception, SystemExit) as error:
+        return None, f"it cannot be imported: {type(error).__name__}: {error}"
+
+
+def _refusal(name: str, loaded: Any, shipped: Sequence[Dataset], used: Sequence[Plugin]) -> str | None:
+    try:
+        return "; ".join(faults(name, loaded)) or contradiction(loaded, shipped, used)
+    except Exception as error:  # values of types that nobody expects
+        return f"its declaration cannot be read: {type(error).__name__}: {error}"
 
 
 def guarded(derive: Deriver | None) -> Deriver | None:
