@@ -113,7 +113,7 @@ async def test_head_says_what_get_says(app: FastAPI, path: str, codings: str) ->
 
 
 async def test_the_page_is_asked_for_again_and_the_rest_is_kept_by_its_name(app: FastAPI) -> None:
-    for path in ("/", "/index.html", "/earth", "/terminal"):
+    for path in ("/", "/index.html", "/earth", "/terminal", "/sources"):
         page = await ask(app, path, codings=BROWSER)
         assert (page.status_code, page.headers["cache-control"]) == (200, "no-cache")
         assert (page.headers["content-encoding"], gzip.decompress(page.raw)) == ("gzip", INDEX)

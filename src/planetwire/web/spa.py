@@ -11,7 +11,7 @@ from planetwire.errors import NotFound
 from planetwire.web.static_files import read
 
 STATIC = Path(__file__).parent / "static"
-PAGES = ("", "earth", "terminal")
+PAGES = ("", "earth", "terminal", "sources")
 NAMED_MAX = 100  # characters of a path that an error message repeats
 NOT_BUILT = """<!doctype html><title>Planetwire</title><p>The front end is not built.
 Run <code>make setup</code> and start again, or install a released wheel. The API is described at
