@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import orjson
 import pytest
 
+from counted import SLACK, calls
 from declarations import AT, declared, faults_of, feed_of
 from planetwire.collect.feeds import FactFeed
 from planetwire.collect.formats.records import MAX_RECORD_BYTES, MAX_RECORDS
@@ -19,25 +19,7 @@ from planetwire.declared.formats.json_source import WHOLE_BYTES_MAX
 from planetwire.declared.model import FIELDS_MAX
 from planetwire.errors import FeedError
 
-SLACK = 1.3  # of twice the work for twice the body
 ID = {"id": "$.id"}
-
-
-def calls(work: Callable[[], object]) -> int:
-    """How many functions were called, in Python or in C: a measure that is the same on every machine."""
-    count = 0
-
-    def note(frame: object, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 def json_feed(records: str = "$[*]", path: str = "$.x", **other: Any) -> FactFeed:

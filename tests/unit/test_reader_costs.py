@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ import orjson
 import pytest
 
 from bodies import AT, RECORD, RUNWAYS, TLE, as_csv, as_kvn, as_xml
+from counted import SLACK, calls
 from planetwire.collect.formats import lines
 from planetwire.collect.formats.json_records import FAILED_LEAST_BYTES, FAILED_SHARE, json_records
 from planetwire.collect.formats.records import MAX_RECORD_BYTES, MAX_RECORDS
@@ -19,25 +19,6 @@ from planetwire.datasets.satellites.feed import CelestrakGp
 from planetwire.datasets.weather_stations.feed_metar import AwcMetar
 from planetwire.datasets.weather_stations.feed_runway import RunwayObs
 from planetwire.errors import FeedError
-
-SLACK = 1.3  # of twice the work for twice the body
-
-
-def calls(work: Callable[[], object]) -> int:
-    """How many functions were called, in Python or in C: a measure that is the same on every machine."""
-    count = 0
-
-    def note(frame: object, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 def chain(length: int) -> bytes:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from importlib.metadata import Distribution, EntryPoint, entry_points
-from typing import Any
+from typing import Any, get_args
 
 from planetwire.collect.http.client import FetchRules
 from planetwire.datasets.dataset import Dataset
@@ -23,12 +22,12 @@ from planetwire.layers.interactables import INTERACTABLES
 from planetwire.layers.registry import Index
 from planetwire.model import Derived, Deriver, Fact, LayerAdapter, Strategy
 from planetwire.model.cache_names import is_meant, layer_body
+from planetwire.model.facts import SOURCE_CHARS_MAX
+from planetwire.model.layers import BuiltInKind
+from planetwire.model.tables import IDENTIFIER
 
 GROUP = "planetwire.datasets"
-KINDS = ("point", "line", "area")  # those that the page draws without a file of their own
 FACTS, PLACES, OBJECTS = "collected_data", "resolved_locations", "earth_interactables"
-NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-NAME_CHARS_MAX = 32
 WHY_CHARS = 300
 LICENCE_CHARS = 80
 RESERVED = frozenset({INTERACTABLES.id, CANARY.id, *CANARY.sources})
@@ -167,8 +166,8 @@ def _names(name: str, given: Dataset) -> Iterator[str]:
     if given.layer.id != name:
         yield f"its layer is {given.layer.id!r}: an entry point has the name of its layer"
     for one in sorted(names_of(given)):
-        if not NAME.fullmatch(one) or len(one) > NAME_CHARS_MAX:
-            yield f"{one!r} is no name: small letters, digits and single _, at most {NAME_CHARS_MAX}"
+        if not IDENTIFIER.fullmatch(one) or len(one) > SOURCE_CHARS_MAX:
+            yield f"{one!r} is no name: small letters, digits and single _, at most {SOURCE_CHARS_MAX}"
 
 
 def _tables(layer: LayerAdapter, sources: Sequence[str]) -> Iterator[str]:
@@ -195,8 +194,8 @@ def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def _layer(layer: LayerAdapter) -> Iterator[str]:
-    if layer.kind not in KINDS:
-        yield f"its kind is {layer.kind!r}: the page draws {', '.join(KINDS)}"
+    if layer.kind not in get_args(BuiltInKind):
+        yield f"its kind is {layer.kind!r}: the page draws {', '.join(get_args(BuiltInKind))}"
     if not is_meant(layer_body(layer.id, "live"), layer.cache_patterns):
         yield f"its cache_patterns do not mean its own bodies: earth:layer:{layer.id}:*"
     if layer.default_strategy is Strategy.DELTA:

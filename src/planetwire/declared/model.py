@@ -7,9 +7,11 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 
+from planetwire.model.facts import SOURCE_CHARS_MAX
+from planetwire.model.layers import BuiltInKind
 from planetwire.model.presentation import CardRow, Look
+from planetwire.model.tables import IDENTIFIER
 
-SOURCE = r"[a-z][a-z0-9]*(_[a-z0-9]+)*"
 FIELD = r"[a-z][a-z0-9_]{0,39}"
 FIELDS_MAX = 64
 TEXT_MAX = 500
@@ -44,7 +46,9 @@ Duration: TypeAlias = Annotated[
         }
     ),
 ]
-SourceName: TypeAlias = Annotated[str, StringConstraints(pattern=f"^{SOURCE}$", max_length=32)]
+SourceName: TypeAlias = Annotated[
+    str, StringConstraints(pattern=f"^{IDENTIFIER.pattern}$", max_length=SOURCE_CHARS_MAX)
+]
 FieldName: TypeAlias = Annotated[str, StringConstraints(pattern=f"^{FIELD}$")]
 Label: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=80, strip_whitespace=True)]
 Words: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=TEXT_MAX, strip_whitespace=True)]
@@ -198,7 +202,7 @@ class OwnLayer(Section):
     group: Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}$")] = Field(
         "other", description="Under which heading the page lists it: `hazards`, `weather`, `space`, …"
     )
-    kind: Literal["point", "line", "area"] = Field("point", description="What is drawn.")
+    kind: BuiltInKind = Field("point", description="What is drawn.")
     rank: int = Field(500, ge=100, le=10_000, description="Its place in the list; smaller comes first.")
     look: Look = Field(default_factory=Look, description="Colours with their legend, sizes, what late looks like.")
     card: list[CardRow] = Field(default_factory=list, max_length=24, description="The rows of an object's card.")

@@ -11,6 +11,7 @@ from planetwire.model.common import Json
 STORE = "store"  # the origin of a declaration that no file brought
 FROM_FILE = "file:"  # before whose folder it was
 DECLARATION_MAX_BYTES = 32_768
+SOURCE_CHARS_MAX = 32  # of the name that a declaration or a plug-in gives its source
 SOURCES_MAX = 500  # declared at a time
 
 

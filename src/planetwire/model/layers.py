@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Literal, TypeAlias
 
 from planetwire.model.derived import Deriver
 from planetwire.model.presentation import PLAIN, CardRow, Look
 from planetwire.model.presentation.faults import check
 from planetwire.model.tables import OwnedTable
+
+BuiltInKind: TypeAlias = Literal["point", "line", "area"]  # drawn by the page without a file of their own
 
 
 class Strategy(StrEnum):
