@@ -13,7 +13,9 @@ MAX_TEXT_CHARS = 2_000  # of a title; its first 500 are searchable
 
 def text(value: str) -> str:
     """Without NUL and lone surrogates: PostgreSQL stores neither."""
-    return plain_json.text(value).replace("\x00", "")
+    if not value.isascii():
+        value = plain_json.text(value)
+    return value.replace("\x00", "") if "\x00" in value else value
 
 
 def short(value: str) -> str:
