@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import Protocol
 
 from planetwire.catalogue.catalogue import Catalogue, Declared, Snapshot
 from planetwire.catalogue.compose import Read, ReadDeclaration, check_name
 from planetwire.errors import ConfirmNeeded, InputError, NotFound, PlanetwireError, StateError
 from planetwire.model import Actor, TaskType
-from planetwire.model.facts import DECLARATION_MAX_BYTES, STORE, Declaration
-from planetwire.web.earth.clearing import rows_record
-
-RowsOf: TypeAlias = Callable[[str], Awaitable[Mapping[str, int]]]
+from planetwire.model.facts import DECLARATION_MAX_BYTES, STORE, Declaration, RowsOf, rows_record
 
 
 class DeclarationStore(Protocol):

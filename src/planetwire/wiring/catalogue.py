@@ -21,10 +21,10 @@ from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.jobs.running import Handler
 from planetwire.model import Lease, SourceDefaults
+from planetwire.model.facts import FACT_TABLE, RowsOf
 from planetwire.outbox.registry_postgres import write_feeds
 from planetwire.runtime.clock import SystemClock
 from planetwire.settings import Settings
-from planetwire.web.earth.clearing import FACT_TABLE, RowsOf
 
 CHANNEL = "planet_declared_sources"
 SOURCE_FILES, FILES_LOCK = "sources", "sources.lock"  # in the data dir, in its run/

@@ -14,11 +14,10 @@ from typer import BadParameter
 from planetwire.catalogue.desk import DeclaredSources
 from planetwire.catalogue.folder import read_file
 from planetwire.errors import ConfirmNeeded, InputError
-from planetwire.model.facts import DECLARATION_MAX_BYTES, Declaration
+from planetwire.model.facts import DECLARATION_MAX_BYTES, FACT_TABLE, Declaration
 from planetwire.settings import Settings
 from planetwire.supervise.commands.person import confirm_clears, local_actor
 from planetwire.supervise.roles import database_of
-from planetwire.web.earth.clearing import FACT_TABLE
 from planetwire.wiring.commands import open_declared
 
 T = TypeVar("T")
