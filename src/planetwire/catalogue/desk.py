@@ -10,7 +10,7 @@ from planetwire.catalogue.catalogue import Catalogue, Declared, Snapshot
 from planetwire.catalogue.compose import Read, ReadDeclaration, check_name
 from planetwire.errors import ConfirmNeeded, InputError, NotFound, PlanetwireError, StateError
 from planetwire.model import Actor, TaskType
-from planetwire.model.facts import DECLARATION_MAX_BYTES, STORE, Declaration, RowsOf, rows_record
+from planetwire.model.facts import STORE, Declaration, RowsOf, rows_record
 
 
 class DeclarationStore(Protocol):
@@ -96,13 +96,6 @@ class DeclaredSources:
         await self._store.remove(by, name, expected=expected, clear=clear)
 
     async def _checked(self, text: str, name: str | None) -> ReadDeclaration:
-        size = len(text.encode(errors="surrogatepass"))
-        if size > DECLARATION_MAX_BYTES:
-            raise InputError(
-                f"a declaration has at most {DECLARATION_MAX_BYTES:,} bytes, this one {size:,}", code="too_large"
-            )
-        if "\x00" in text:
-            raise InputError("a declaration holds no NUL", code="bad_characters")
         read = await asyncio.to_thread(self._read, text, name=name)
         if name is not None and read.source != name:
             raise InputError(f"it declares {read.source}, not {name}", code="other_name")
