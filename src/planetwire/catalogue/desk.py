@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from planetwire.catalogue.catalogue import Catalogue, Declared, Snapshot
-from planetwire.catalogue.compose import Read, ReadDeclaration, check_name
+from planetwire.catalogue.compose import Read, ReadDeclaration, read_as
 from planetwire.errors import ConfirmNeeded, InputError, NotFound, PlanetwireError, StateError
 from planetwire.model import Actor, TaskType
 from planetwire.model.facts import STORE, Declaration, RowsOf, rows_record
@@ -61,7 +61,7 @@ class DeclaredSources:
 
     async def name_of(self, text: str) -> str:
         """The name that a text declares. Raises InputError with all that is wrong with it."""
-        return (await self._checked(text, None)).source
+        return (await asyncio.to_thread(read_as, self._read, text, None)).source
 
     async def put(
         self,
@@ -83,7 +83,7 @@ class DeclaredSources:
 
     async def check(self, name: str, text: str, *, origin: str) -> tuple[ReadDeclaration, Declaration | None]:
         """What it says, and what is stored. Raises InputError, StateError for what `put` would refuse."""
-        read = await self._checked(text, name)
+        read = await asyncio.to_thread(read_as, self._read, text, name)
         self._check_together(name, read)
         before = await self._store.get(name)
         if before is not None:
@@ -94,13 +94,6 @@ class DeclaredSources:
         """See the port."""
         check_origin(await self.get(name), origin)
         await self._store.remove(by, name, expected=expected, clear=clear)
-
-    async def _checked(self, text: str, name: str | None) -> ReadDeclaration:
-        read = await asyncio.to_thread(self._read, text, name=name)
-        if name is not None and read.source != name:
-            raise InputError(f"it declares {read.source}, not {name}", code="other_name")
-        check_name(read.source)
-        return read
 
     def _check_together(self, name: str, read: ReadDeclaration) -> None:
         """Raises InputError for what contradicts another source or layer."""
