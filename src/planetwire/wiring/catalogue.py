@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 
 from planetwire.catalogue.catalogue import Catalogue, LiveSequence, Snapshot
 from planetwire.catalogue.compose import Composer, Read, ReadDeclaration
@@ -77,8 +78,12 @@ def copy_feeds(pool: Pool) -> Prepare:
 
 
 def defaults_of(settings: Settings, catalogue: Catalogue) -> Sequence[SourceDefaults]:
-    """Schedule of every feed of facts with the operator's settings in force, as they are at the moment."""
-    return LiveSequence(lambda: _defaults(settings, catalogue.current))
+    """Schedule of every feed of facts with the operator's settings in force, as they are at the moment.
+
+    Made once a snapshot: the schedule asks every second, and again for each source that is due.
+    """
+    made = lru_cache(maxsize=1)(partial(_defaults, settings))
+    return LiveSequence(lambda: made(catalogue.current))
 
 
 def _defaults(settings: Settings, snapshot: Snapshot) -> list[SourceDefaults]:
