@@ -179,9 +179,14 @@ def read_file(path: Path) -> str:
     """Its text. Raises InputError."""
     try:
         with path.open("rb") as file:
-            body = file.read(DECLARATION_MAX_BYTES + 1)
+            return read_text(file)
     except OSError as error:
         raise InputError(f"it cannot be read: {error.strerror}") from error
+
+
+def read_text(file: IO[bytes]) -> str:
+    """The text of a declaration; no more is read than one may have. Raises InputError."""
+    body = file.read(DECLARATION_MAX_BYTES + 1)
     if len(body) > DECLARATION_MAX_BYTES:
         raise TooLarge(f"a declaration has at most {DECLARATION_MAX_BYTES:,} bytes")
     try:
