@@ -42,9 +42,13 @@ def reader(settings: Settings) -> Read:
     return read
 
 
+def _declarations(pool: Pool, settings: Settings) -> PostgresDeclarations:
+    return PostgresDeclarations(pool, PostgresJobQueue(pool, settings.jobs).submit_in)
+
+
 async def followed(pool: Pool, settings: Settings, *prepare: Prepare) -> Follower:
     """The catalogue at the store's present revision. Raises BackendError, and SetupError as `check_feeds`."""
-    store = PostgresDeclarations(pool, PostgresJobQueue(pool, settings.jobs).submit_in)
+    store = _declarations(pool, settings)
     follower = Follower(Catalogue(), store, Composer(reader(settings)), SystemClock(), prepare=prepare)
     await follower.look()
     check_feeds(settings, follower.catalogue.current)
@@ -53,7 +57,7 @@ async def followed(pool: Pool, settings: Settings, *prepare: Prepare) -> Followe
 
 async def catalogue_of(pool: Pool, settings: Settings) -> Catalogue:
     """For one command: as it is now. Raises BackendError."""
-    store = PostgresDeclarations(pool, PostgresJobQueue(pool, settings.jobs).submit_in)
+    store = _declarations(pool, settings)
     catalogue = Catalogue()
     catalogue.swap(Composer(reader(settings), quiet=True)(await store.read()))
     return catalogue
@@ -115,8 +119,7 @@ def check_feeds(settings: Settings, snapshot: Snapshot, *, others: bool = False)
 
 def desk_of(pool: Pool, settings: Settings, catalogue: Catalogue) -> DeclaredSources:
     """What people do to declared sources."""
-    store = PostgresDeclarations(pool, PostgresJobQueue(pool, settings.jobs).submit_in)
-    rows_of = rows_counter(pool, catalogue)
+    store, rows_of = _declarations(pool, settings), rows_counter(pool, catalogue)
     return DeclaredSources(store, reader(settings), catalogue, rows_of)
 
 
@@ -142,7 +145,7 @@ def looking_first(follower: Follower, task: Handler) -> Handler:
 
 def source_files(settings: Settings, pool: Pool, catalogue: Catalogue) -> SourceFolder:
     """Run it beside the schedule; of several processes on one data dir one watches."""
-    store = PostgresDeclarations(pool, PostgresJobQueue(pool, settings.jobs).submit_in)
+    store = _declarations(pool, settings)
 
     async def brought(origin: str) -> list[str]:
         return [one.name for one in (await store.read()).all if one.origin == origin]
