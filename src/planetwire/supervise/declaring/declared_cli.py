@@ -17,12 +17,11 @@ from planetwire.errors import ConfirmNeeded
 from planetwire.model.facts import FACT_TABLE, Declaration
 from planetwire.settings import Settings
 from planetwire.supervise.commands.person import confirm_clears, local_actor
+from planetwire.supervise.declaring.commands import SUFFIXES
 from planetwire.supervise.roles import database_of
 from planetwire.wiring.commands import open_declared
 
 T = TypeVar("T")
-
-SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def text_of(file: Path) -> str:
