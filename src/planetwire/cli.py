@@ -21,7 +21,7 @@ from planetwire.supervise.commands.command import opened as _settings
 from planetwire.supervise.commands.jobs_commands import jobs
 from planetwire.supervise.commands.outbox_commands import outbox
 from planetwire.supervise.commands.tokens_commands import tokens
-from planetwire.supervise.declaring.commands import sources
+from planetwire.supervise.declaring.commands import SUFFIXES, sources
 
 app = typer.Typer(
     help="A self-hosted live-Earth platform.",
@@ -29,7 +29,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-DECLARATIONS = (".yaml", ".yml", ".json")
 STAGES = ("jobs", "collect", "facts", "layers", "outbox", "relay", "stream", "web")
 
 
@@ -220,7 +219,7 @@ def parse(
 
     with _settings("parse"):
         body = _bytes_of(file)
-        if Path(source).suffix in DECLARATIONS:
+        if Path(source).suffix in SUFFIXES:
             parsed = parse_declared(_text_of(source), source, body, _time(at))
         else:
             parsed = parse_body(source, body, _time(at))

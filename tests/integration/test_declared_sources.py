@@ -25,6 +25,7 @@ from ledger_tools import until
 from pace import promised
 from planetwire.database.postgres import Pool
 from planetwire.demo.server import FeedServer
+from planetwire.model.facts import DECLARATION_MAX_BYTES
 from planetwire.runtime.ending import end_all
 from planetwire.settings import Settings
 from planetwire.wiring import work as working
@@ -418,6 +419,15 @@ async def test_sizes_that_cannot_be_are_input(world: World) -> None:
             assert 400 <= answer.status_code < 500, (text[:10], answer.text)
         answer = await world.put("my_quakes", "x", revision=10**20)
         assert answer.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("added", "code"), [("#" * DECLARATION_MAX_BYTES, "too_large"), ("# \x00\n", "no_yaml")], ids=["size", "NUL"]
+)
+async def test_a_text_too_large_or_with_a_nul_is_a_bad_declaration(world: World, added: str, code: str) -> None:
+    answer = await world.put("my_quakes", world.quakes() + added)
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_declaration")
+    assert [fault["code"] for fault in answer.json()["faults"]] == [code]
 
 
 async def test_who_may_read_and_who_may_write(pg_dsn: str, pg_pool: Pool, tmp_path: Path) -> None:

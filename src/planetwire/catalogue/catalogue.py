@@ -33,11 +33,12 @@ class Declared:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Snapshot:
     """The sources and layers at one revision of the store. `declared`, `faults`: by name of the source.
 
-    `faults`: declarations that cannot be used. Raises ValueError for two that contradict each other.
+    `faults`: declarations that cannot be used. Equal to itself alone. Raises ValueError for two that contradict each
+    other.
     """
 
     revision: int

@@ -57,10 +57,7 @@ class Composer:
         if known is not None:
             return known
         try:
-            read = self.read(one.text, name=one.name)
-            check_name(one.name)
-            if read.source != one.name:
-                raise InputError(f"it is stored as {one.name} and declares {read.source}", code="other_name")
+            read = read_as(self.read, one.text, one.name)
         except PlanetwireError as error:
             return error
         except Exception as error:  # a fault of ours, or of a later version's text: no process ends for it
@@ -74,6 +71,15 @@ class Composer:
         for name, _ in sorted(now - self._told):
             log.warning("sources.declaration.skipped", source=name, error=faults[name].message[:500])
         self._told = now
+
+
+def read_as(read: Read, text: str, name: str | None) -> ReadDeclaration:
+    """What a text declares. `name`: of the source that it must be, None for any. Raises InputError."""
+    found = read(text, name=name)
+    if name is not None and found.source != name:
+        raise InputError(f"it declares {found.source}, not {name}", code="other_name")
+    check_name(found.source)
+    return found
 
 
 def check_name(name: str) -> None:

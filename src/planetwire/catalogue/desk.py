@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Sequence
+from typing import Protocol
 
 from planetwire.catalogue.catalogue import Catalogue, Declared, Snapshot
-from planetwire.catalogue.compose import Read, ReadDeclaration, check_name
+from planetwire.catalogue.compose import Read, ReadDeclaration, read_as
 from planetwire.errors import ConfirmNeeded, InputError, NotFound, PlanetwireError, StateError
 from planetwire.model import Actor, TaskType
-from planetwire.model.facts import DECLARATION_MAX_BYTES, STORE, Declaration
-from planetwire.web.earth.clearing import rows_record
-
-RowsOf: TypeAlias = Callable[[str], Awaitable[Mapping[str, int]]]
+from planetwire.model.facts import STORE, Declaration, RowsOf, rows_record
 
 
 class DeclarationStore(Protocol):
@@ -64,7 +61,7 @@ class DeclaredSources:
 
     async def name_of(self, text: str) -> str:
         """The name that a text declares. Raises InputError with all that is wrong with it."""
-        return (await self._checked(text, None)).source
+        return (await asyncio.to_thread(read_as, self._read, text, None)).source
 
     async def put(
         self,
@@ -86,7 +83,7 @@ class DeclaredSources:
 
     async def check(self, name: str, text: str, *, origin: str) -> tuple[ReadDeclaration, Declaration | None]:
         """What it says, and what is stored. Raises InputError, StateError for what `put` would refuse."""
-        read = await self._checked(text, name)
+        read = await asyncio.to_thread(read_as, self._read, text, name)
         self._check_together(name, read)
         before = await self._store.get(name)
         if before is not None:
@@ -97,20 +94,6 @@ class DeclaredSources:
         """See the port."""
         check_origin(await self.get(name), origin)
         await self._store.remove(by, name, expected=expected, clear=clear)
-
-    async def _checked(self, text: str, name: str | None) -> ReadDeclaration:
-        size = len(text.encode(errors="surrogatepass"))
-        if size > DECLARATION_MAX_BYTES:
-            raise InputError(
-                f"a declaration has at most {DECLARATION_MAX_BYTES:,} bytes, this one {size:,}", code="too_large"
-            )
-        if "\x00" in text:
-            raise InputError("a declaration holds no NUL", code="bad_characters")
-        read = await asyncio.to_thread(self._read, text, name=name)
-        if name is not None and read.source != name:
-            raise InputError(f"it declares {read.source}, not {name}", code="other_name")
-        check_name(read.source)
-        return read
 
     def _check_together(self, name: str, read: ReadDeclaration) -> None:
         """Raises InputError for what contradicts another source or layer."""

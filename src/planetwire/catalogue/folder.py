@@ -105,8 +105,7 @@ class SourceFolder:
         at = self._revision()
         if files is None or (files == self._seen and not (self.refused and at != self._at)):
             return
-        owner = await asyncio.to_thread(_owner_of, self._folder)
-        origin = f"{FROM_FILE}{owner}"
+        origin = await asyncio.to_thread(_origin_of, self._folder)
         for name, stamp in files.items():
             if self._seen is None or self._seen.get(name) != stamp or name in self.refused:
                 await self._bring(name, origin)
@@ -130,7 +129,6 @@ class SourceFolder:
         return True
 
     async def _bring(self, name: str, origin: str) -> None:
-        by = Actor(f"sources/{name}{SUFFIX}", Role.ADMIN, "local")
         try:
             text = await asyncio.to_thread(read_file, self._folder / f"{name}{SUFFIX}")
             before = await self._stored(name)
@@ -138,7 +136,7 @@ class SourceFolder:
                 self.refused.pop(name, None)
                 return
             expected = None if before is None else before.revision
-            await self._desk.put(by, name, text, expected=expected, confirm=True, origin=origin)
+            await self._desk.put(_as_file(name), name, text, expected=expected, confirm=True, origin=origin)
         except BackendError:
             raise
         except PlanetwireError as error:
@@ -156,9 +154,12 @@ class SourceFolder:
             return None
 
     async def _take_away(self, name: str, origin: str) -> None:
-        by = Actor(f"sources/{name}{SUFFIX}", Role.ADMIN, "local")
-        await self._desk.remove(by, name, expected=None, clear=False, origin=origin)
+        await self._desk.remove(_as_file(name), name, expected=None, clear=False, origin=origin)
         log.info("sources.file.removed", file=f"{name}{SUFFIX}", source=name)
+
+
+def _as_file(name: str) -> Actor:
+    return Actor(f"sources/{name}{SUFFIX}", Role.ADMIN, "local")
 
 
 def stamps(folder: Path) -> dict[str, Stamp] | None:
@@ -179,9 +180,14 @@ def read_file(path: Path) -> str:
     """Its text. Raises InputError."""
     try:
         with path.open("rb") as file:
-            body = file.read(DECLARATION_MAX_BYTES + 1)
+            return read_text(file)
     except OSError as error:
         raise InputError(f"it cannot be read: {error.strerror}") from error
+
+
+def read_text(file: IO[bytes]) -> str:
+    """The text of a declaration; no more is read than one may have. Raises InputError."""
+    body = file.read(DECLARATION_MAX_BYTES + 1)
     if len(body) > DECLARATION_MAX_BYTES:
         raise TooLarge(f"a declaration has at most {DECLARATION_MAX_BYTES:,} bytes")
     try:
@@ -190,19 +196,19 @@ def read_file(path: Path) -> str:
         raise InputError("it is not UTF-8", code="bad_characters") from error
 
 
-def _owner_of(folder: Path) -> str:
+def _origin_of(folder: Path) -> str:
     path = folder / OWNER
     if not path.exists():
         make_file(path)
         path.write_text(secrets.token_hex(8), encoding="ascii")
-    return path.read_text(encoding="ascii").strip()[:40]
+    return FROM_FILE + path.read_text(encoding="ascii").strip()[:40]
 
 
 async def refusals(folder: Path, desk: FileDesk) -> dict[str, str]:
     """By the name of its source, why a file that lies there is not what runs; for the diagnostic."""
     found: dict[str, str] = {}
     files = await asyncio.to_thread(stamps, folder)
-    origin = f"{FROM_FILE}{await asyncio.to_thread(_owner_of, folder)}" if files else ""
+    origin = await asyncio.to_thread(_origin_of, folder) if files else ""
     for name in files or ():
         try:
             text = await asyncio.to_thread(read_file, folder / f"{name}{SUFFIX}")

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeAlias
 
 from planetwire.model.common import Json
 
+FACT_TABLE = "collected_data"
 STORE = "store"  # the origin of a declaration that no file brought
 FROM_FILE = "file:"  # before whose folder it was
 DECLARATION_MAX_BYTES = 32_768
 SOURCE_CHARS_MAX = 32  # of the name that a declaration or a plug-in gives its source
 SOURCES_MAX = 500  # declared at a time
+
+RowsOf: TypeAlias = Callable[[str], Awaitable[Mapping[str, int]]]  # a source's rows by table, facts first
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +128,10 @@ class Declarations:
 
     revision: int
     all: Sequence[Declaration]
+
+
+def rows_record(source: str, rows: Mapping[str, int]) -> Json:
+    """What a clear deletes: `facts`, `derived` by table, and all `rows` together."""
+    facts = rows.get(FACT_TABLE, 0)
+    derived = {table: count for table, count in rows.items() if table != FACT_TABLE}
+    return {"source": source, "rows": facts + sum(derived.values()), "facts": facts, "derived": derived}

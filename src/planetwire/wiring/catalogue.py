@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 
 from planetwire.catalogue.catalogue import Catalogue, LiveSequence, Snapshot
 from planetwire.catalogue.compose import Composer, Read, ReadDeclaration
@@ -21,10 +22,10 @@ from planetwire.facts.sources_postgres import PostgresSourceStore
 from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.jobs.running import Handler
 from planetwire.model import Lease, SourceDefaults
+from planetwire.model.facts import FACT_TABLE, RowsOf
 from planetwire.outbox.registry_postgres import write_feeds
 from planetwire.runtime.clock import SystemClock
 from planetwire.settings import Settings
-from planetwire.web.earth.clearing import FACT_TABLE, RowsOf
 
 CHANNEL = "planet_declared_sources"
 SOURCE_FILES, FILES_LOCK = "sources", "sources.lock"  # in the data dir, in its run/
@@ -41,9 +42,13 @@ def reader(settings: Settings) -> Read:
     return read
 
 
+def _declarations(pool: Pool, settings: Settings) -> PostgresDeclarations:
+    return PostgresDeclarations(pool, PostgresJobQueue(pool, settings.jobs).submit_in)
+
+
 async def followed(pool: Pool, settings: Settings, *prepare: Prepare) -> Follower:
     """The catalogue at the store's present revision. Raises BackendError, and SetupError as `check_feeds`."""
-    store = PostgresDeclarations(pool, PostgresJobQueue(pool, settings.jobs).submit_in)
+    store = _declarations(pool, settings)
     follower = Follower(Catalogue(), store, Composer(reader(settings)), SystemClock(), prepare=prepare)
     await follower.look()
     check_feeds(settings, follower.catalogue.current)
@@ -52,7 +57,7 @@ async def followed(pool: Pool, settings: Settings, *prepare: Prepare) -> Followe
 
 async def catalogue_of(pool: Pool, settings: Settings) -> Catalogue:
     """For one command: as it is now. Raises BackendError."""
-    store = PostgresDeclarations(pool, PostgresJobQueue(pool, settings.jobs).submit_in)
+    store = _declarations(pool, settings)
     catalogue = Catalogue()
     catalogue.swap(Composer(reader(settings), quiet=True)(await store.read()))
     return catalogue
@@ -77,8 +82,12 @@ def copy_feeds(pool: Pool) -> Prepare:
 
 
 def defaults_of(settings: Settings, catalogue: Catalogue) -> Sequence[SourceDefaults]:
-    """Schedule of every feed of facts with the operator's settings in force, as they are at the moment."""
-    return LiveSequence(lambda: _defaults(settings, catalogue.current))
+    """Schedule of every feed of facts with the operator's settings in force, as they are at the moment.
+
+    Made once a snapshot: the schedule asks every second, and again for each source that is due.
+    """
+    made = lru_cache(maxsize=1)(partial(_defaults, settings))
+    return LiveSequence(lambda: made(catalogue.current))
 
 
 def _defaults(settings: Settings, snapshot: Snapshot) -> list[SourceDefaults]:
@@ -110,8 +119,7 @@ def check_feeds(settings: Settings, snapshot: Snapshot, *, others: bool = False)
 
 def desk_of(pool: Pool, settings: Settings, catalogue: Catalogue) -> DeclaredSources:
     """What people do to declared sources."""
-    store = PostgresDeclarations(pool, PostgresJobQueue(pool, settings.jobs).submit_in)
-    rows_of = rows_counter(pool, catalogue)
+    store, rows_of = _declarations(pool, settings), rows_counter(pool, catalogue)
     return DeclaredSources(store, reader(settings), catalogue, rows_of)
 
 
@@ -137,7 +145,7 @@ def looking_first(follower: Follower, task: Handler) -> Handler:
 
 def source_files(settings: Settings, pool: Pool, catalogue: Catalogue) -> SourceFolder:
     """Run it beside the schedule; of several processes on one data dir one watches."""
-    store = PostgresDeclarations(pool, PostgresJobQueue(pool, settings.jobs).submit_in)
+    store = _declarations(pool, settings)
 
     async def brought(origin: str) -> list[str]:
         return [one.name for one in (await store.read()).all if one.origin == origin]

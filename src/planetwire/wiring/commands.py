@@ -31,12 +31,12 @@ from planetwire.jobs.ledger.board_postgres import PostgresJobBoard
 from planetwire.jobs.ledger.desk_postgres import PostgresJobDesk
 from planetwire.jobs.ledger.jobs_postgres import PostgresJobQueue
 from planetwire.model import FetchState, JobRequest, Json, Lane, TaskType
+from planetwire.model.facts import RowsOf
 from planetwire.model.finding import Finding, step
 from planetwire.ports import AuditLog, JobLog
 from planetwire.runtime.clock import SystemClock
 from planetwire.settings import Settings
 from planetwire.stream.log_postgres import PostgresEventLog
-from planetwire.web.earth.clearing import RowsOf
 from planetwire.web.earth.layer_snapshots import LayerSnapshots
 from planetwire.web.stores.cache_memory import MemoryCache
 from planetwire.web.stores.tokens_file import FileTokens

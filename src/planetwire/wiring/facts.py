@@ -23,12 +23,12 @@ from planetwire.facts.gazetteer_geonames import GeonamesGazetteer
 from planetwire.facts.recipes_postgres import note_recipes
 from planetwire.layers.registry import EarthLayerAdapterRegistry
 from planetwire.log import get_logger
+from planetwire.model.facts import FACT_TABLE
 from planetwire.ports import Wakeup
 from planetwire.runtime.clock import SystemClock
 
 log = get_logger()
 
-FACTS = "collected_data"
 # What every derived row is made with, beside what its dataset says of it.
 SHARED = (
     "model/coordinates.py",
@@ -96,7 +96,7 @@ def recipes(
     language = _sum([*map(_syntax, LANGUAGE), *shared])
     deriving = [one.id for one in registry.all() if one.derive is not None]
     programs = {layer: _program(layer, shared) or language for layer in deriving}
-    pairs = [(source, layer) for table, source, layer in registry.feeds() if table == FACTS and layer in programs]
+    pairs = [(source, layer) for table, source, layer in registry.feeds() if table == FACT_TABLE and layer in programs]
     return {
         (source, layer): _sum([declared[source], programs[layer]]) if source in declared else programs[layer]
         for source, layer in pairs

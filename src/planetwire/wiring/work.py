@@ -1,6 +1,6 @@
 """Settings → backends → stages, for the processes that work: jobs, feeds, relay; each gets its loops and an end.
 
-`serving.py` is the same for the web process, `commanding.py` for one command; no other file names backends.
+`web.py` is the same for the web process, `commands.py` for one command; no other file names backends.
 """
 
 from __future__ import annotations

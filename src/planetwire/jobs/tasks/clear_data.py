@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from planetwire.jobs.telling import Tell, silent
 from planetwire.model import Lease
+from planetwire.model.facts import FACT_TABLE
 from planetwire.ports import FactStore, JobQueue
 
-FACT_TABLE = "collected_data"
 CHUNK_ROWS = 5_000  # about 20 ms; larger chunks get another query plan and delay a cancel
 
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 import typer
 
 from planetwire.model import Actor, Role
+from planetwire.model.facts import FACT_TABLE
 from planetwire.supervise.commands.jobs_text import clean
-from planetwire.web.earth.clearing import FACT_TABLE
 
 LOCAL = "local"
 

@@ -11,6 +11,8 @@ from planetwire.supervise.commands.command import AsJson, opened, say
 
 sources = typer.Typer(help="Sources: what runs when; and those that are declared as data.", invoke_without_command=True)
 
+SUFFIXES = (".yaml", ".yml", ".json")  # of the file of a declaration
+
 File = Annotated[Path, typer.Argument(help="A declaration; - reads it from standard input.", metavar="FILE")]
 Name = Annotated[str, typer.Argument(help="A declared source.", metavar="NAME")]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask before records are deleted.")]

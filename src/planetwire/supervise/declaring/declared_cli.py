@@ -12,29 +12,21 @@ import click
 from typer import BadParameter
 
 from planetwire.catalogue.desk import DeclaredSources
-from planetwire.catalogue.folder import read_file
-from planetwire.errors import ConfirmNeeded, InputError
-from planetwire.model.facts import DECLARATION_MAX_BYTES, Declaration
+from planetwire.catalogue.folder import read_file, read_text
+from planetwire.errors import ConfirmNeeded
+from planetwire.model.facts import FACT_TABLE, Declaration
 from planetwire.settings import Settings
 from planetwire.supervise.commands.person import confirm_clears, local_actor
+from planetwire.supervise.declaring.commands import SUFFIXES
 from planetwire.supervise.roles import database_of
-from planetwire.web.earth.clearing import FACT_TABLE
 from planetwire.wiring.commands import open_declared
 
 T = TypeVar("T")
 
-SUFFIXES = (".yaml", ".yml", ".json")
-
 
 def text_of(file: Path) -> str:
     """Of a file, or of standard input. Raises InputError."""
-    if str(file) != "-":
-        return read_file(file)
-    body = sys.stdin.buffer.read(DECLARATION_MAX_BYTES + 1)
-    try:
-        return body.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError("standard input is not UTF-8", code="bad_characters") from error
+    return read_text(sys.stdin.buffer) if str(file) == "-" else read_file(file)
 
 
 def add(settings: Settings, text: str) -> str:

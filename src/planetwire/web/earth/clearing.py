@@ -1,23 +1,10 @@
-"""Shows what a clear would delete, and requires a confirmation before one is repeated."""
+"""Requires a confirmation before a clear is repeated, and shows what it would delete."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TypeAlias
-
 from planetwire.errors import ConfirmNeeded
-from planetwire.model import Job, Json, Lane
-
-FACT_TABLE = "collected_data"
-
-RowsOf: TypeAlias = Callable[[str], Awaitable[Mapping[str, int]]]  # a source's rows by table, facts first
-
-
-def rows_record(source: str, rows: Mapping[str, int]) -> Json:
-    """`facts`, `derived` by table, and all `rows` together."""
-    facts = rows.get(FACT_TABLE, 0)
-    derived = {table: count for table, count in rows.items() if table != FACT_TABLE}
-    return {"source": source, "rows": facts + sum(derived.values()), "facts": facts, "derived": derived}
+from planetwire.model import Job, Lane
+from planetwire.model.facts import RowsOf, rows_record
 
 
 async def confirm_clear(job: Job, rows_of: RowsOf) -> None:

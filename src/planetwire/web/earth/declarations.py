@@ -11,7 +11,7 @@ import orjson
 from fastapi import APIRouter, Depends, Header, Path, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from planetwire.errors import InputError, Unconditional
+from planetwire.errors import InputError, NotFound, Unconditional
 from planetwire.model import Actor, Json
 from planetwire.model.facts import Declaration
 from planetwire.ports import SourceDesk
@@ -79,7 +79,7 @@ def router(desk: SourceDesk, guard: Guard, look: Callable[[], Awaitable[object]]
 async def _exists(desk: SourceDesk, name: str) -> bool:
     try:
         await desk.get(name)
-    except InputError:
+    except NotFound:
         return False
     return True
 

@@ -11,10 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from planetwire.errors import InputError
 from planetwire.model import Actor, Job, JobRequest, Json, Lane, TaskType
+from planetwire.model.facts import RowsOf
 from planetwire.ports import JobBoard, JobDesk
 from planetwire.text.json_input import check_depth
 from planetwire.web.access.auth import Guard
-from planetwire.web.earth.clearing import RowsOf, confirm_clear
+from planetwire.web.earth.clearing import confirm_clear
 from planetwire.web.earth.job_record import for_strangers, job_record
 from planetwire.web.http.answers import answers
 

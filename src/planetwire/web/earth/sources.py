@@ -11,9 +11,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from planetwire.errors import InputError, NotFound
 from planetwire.model import Actor, Json
+from planetwire.model.facts import RowsOf, rows_record
 from planetwire.ports import LayerRegistry, SourceStore
 from planetwire.web.access.auth import Guard
-from planetwire.web.earth.clearing import RowsOf, rows_record
 from planetwire.web.earth.job_record import for_strangers
 
 TEXT_MAX = 1_000  # longer texts are refused unparsed
