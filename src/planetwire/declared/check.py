@@ -16,7 +16,7 @@ from planetwire.declared.faults import Fault, nearest, quoted
 from planetwire.declared.feed import records_reader
 from planetwire.declared.formats.paths import BadPath
 from planetwire.declared.marked import Loc, Marked
-from planetwire.declared.model import Declaration, FieldSpec, OwnLayer, spec_of, type_of
+from planetwire.declared.model import Declaration, FieldSpec, OwnLayer, paths_of, spec_of, type_of
 from planetwire.declared.rows import fields_in, path_getter, stored_names
 from planetwire.declared.units import OTHER_NAMES, UNITS, conversion, named, ours
 from planetwire.model.presentation import PLAIN
@@ -149,7 +149,7 @@ def _paths(given: Declaration, spec: FieldSpec, loc: Loc, marked: Marked) -> Ite
         yield marked.fault(loc, "no_path", "a field has a `path`, or is `constant`, or is the `member`'s name", remedy)
     if spec.member and given.kind != "http_json":
         yield marked.fault((*loc, "member"), "not_of_kind", "`member` belongs to `kind: http_json`")
-    paths = [spec.path] if isinstance(spec.path, str) else spec.path or []
+    paths = paths_of(spec)
     if spec.pad is not None and (isinstance(spec.path, str) or len(spec.pad) != len(paths)):
         yield marked.fault((*loc, "pad"), "bad_pad", "`pad` has one number for each of several paths")
     for path in (*paths, *([] if spec.unit_path is None else [spec.unit_path])):

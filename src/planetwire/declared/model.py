@@ -292,6 +292,11 @@ def spec_of(given: FieldSpec | str) -> FieldSpec:
     return FieldSpec(path=given) if isinstance(given, str) else given
 
 
+def paths_of(spec: FieldSpec) -> list[str]:
+    """Where the field lies: one place, several that are joined, or none."""
+    return [spec.path] if isinstance(spec.path, str) else spec.path or []
+
+
 def type_of(spec: FieldSpec) -> FieldType:
     """What it is read as, where it does not say."""
     if spec.type is not None:

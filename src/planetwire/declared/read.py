@@ -10,10 +10,10 @@ from planetwire.collect.feeds import FactFeed, ObservationFeed
 from planetwire.datasets.dataset import Dataset
 from planetwire.datasets.registry import datasets
 from planetwire.declared.check import faults_of
-from planetwire.declared.faults import DeclarationFaults, Fault
+from planetwire.declared.faults import DeclarationFaults
 from planetwire.declared.feed import DeclaredFeed
 from planetwire.declared.layer import joined_layer, own_layer, with_readings
-from planetwire.declared.marked import Marked, read_marked
+from planetwire.declared.marked import read_marked
 from planetwire.declared.model import Declaration, OwnLayer
 from planetwire.declared.readings import DeclaredReadings
 from planetwire.declared.shape import shape_faults
@@ -55,11 +55,7 @@ def read(text: str, *, name: str | None = None, private: bool = False) -> Declar
     try:
         return _compiled(declaration, text, private=private)
     except ValueError as error:  # what the parts say together and no check of one part sees
-        raise DeclarationFaults([_last_fault(marked, error)], called) from None
-
-
-def _last_fault(marked: Marked, error: ValueError) -> Fault:
-    return marked.fault((), "bad_declaration", str(error))
+        raise DeclarationFaults([marked.fault((), "bad_declaration", str(error))], called) from None
 
 
 def _compiled(declaration: Declaration, text: str, *, private: bool) -> Declared:

@@ -13,7 +13,7 @@ from planetwire.collect.formats.shown import shown
 from planetwire.declared.formats import json_source, text_source, xml_source
 from planetwire.declared.formats.paths import Get
 from planetwire.declared.formats.paths import getter as json_getter
-from planetwire.declared.model import Condition, Declaration, FieldSpec, Scalar, spec_of
+from planetwire.declared.model import Condition, Declaration, FieldSpec, Scalar, paths_of, spec_of
 from planetwire.declared.units import named
 from planetwire.declared.values import UNREADABLE, Read
 from planetwire.declared.values import reader as value_reader
@@ -182,11 +182,7 @@ def _is_number(value: Any) -> bool:
 def used_columns(declaration: Declaration) -> list[str]:
     """Columns that the fields of a table name, each once."""
     specs = [spec_of(given) for given in declaration.fields.values()]
-    paths = [
-        path
-        for spec in specs
-        for path in (*([spec.path] if isinstance(spec.path, str) else spec.path or ()), spec.unit_path)
-    ]
+    paths = [path for spec in specs for path in (*paths_of(spec), spec.unit_path)]
     return list(dict.fromkeys(path for path in paths if path is not None))
 
 

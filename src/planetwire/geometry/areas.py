@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from planetwire.geometry.sphere import Position, Vector, cross, dot, minus, position, total, unit, vector
+from planetwire.model.coordinates import wrapped
 
 BORDER_STEP_DEG = 3.0  # a longer edge is looked at in pieces of this length, since on the sphere it is bent
 AREA_LEAST_DEG2 = 1e-10  # about a square metre at the equator
@@ -68,7 +69,7 @@ def _border(positions: Sequence[Position]) -> Iterator[Vector]:
 
 def short_way(east: float) -> float:
     """The same difference of longitudes in −180 … 180."""
-    return east if -180.0 <= east <= 180.0 else (east + 540.0) % 360.0 - 180.0
+    return wrapped(east)
 
 
 def inside(rings: Sequence[Ring]) -> Position:

@@ -184,17 +184,18 @@ def _first_of(found: JSONPath) -> Get:
 
 def values_of(found: JSONPath, value: Any) -> Iterator[Any]:
     """What the query names, in order; nothing more after what the library cannot follow, such as 100 levels."""
-    try:
-        for match in found.finditer(value):
-            yield match.obj
-    except (jsonpath.JSONPathError, RecursionError, ValueError, TypeError):
-        return
+    for match in _matches(found, value):
+        yield match.obj
 
 
 def named_values(found: JSONPath, value: Any) -> Iterator[tuple[str, Any]]:
     """The same, each with the name or index under which it lies."""
+    for match in _matches(found, value):
+        yield str(match.parts[-1]) if match.parts else "", match.obj
+
+
+def _matches(found: JSONPath, value: Any) -> Iterator[jsonpath.JSONPathMatch]:
     try:
-        for match in found.finditer(value):
-            yield str(match.parts[-1]) if match.parts else "", match.obj
+        yield from found.finditer(value)
     except (jsonpath.JSONPathError, RecursionError, ValueError, TypeError):
         return

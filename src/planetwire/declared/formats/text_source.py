@@ -127,9 +127,14 @@ def _skip(lines: Iterator[tuple[int, int]], count: int) -> None:
         next(lines, None)
 
 
+def _line(body: bytes, place: tuple[int, int]) -> str:
+    """Of a line that is too long no more is copied than shows that it is. Raises Broken."""
+    return text_of(body[place[0] : min(place[1], place[0] + MAX_RECORD_BYTES + 1)])
+
+
 def _text(body: bytes, place: tuple[int, int]) -> str:
     try:
-        return text_of(body[place[0] : min(place[1], place[0] + MAX_RECORD_BYTES + 1)])
+        return _line(body, place)
     except Broken as broken:
         raise FeedError(broken.reason, code="bad_body") from None
 
@@ -152,7 +157,7 @@ def _rows(
     names, width = list(header), len(header)
 
     def cells(place: tuple[int, int]) -> dict[str, str]:
-        row = split(text_of(body[place[0] : min(place[1], place[0] + MAX_RECORD_BYTES + 1)]))
+        row = split(_line(body, place))
         if len(row) != width:
             raise Broken(f"{len(row)} columns instead of {width}")
         return dict(zip(names, row, strict=True))
