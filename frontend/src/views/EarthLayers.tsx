@@ -9,7 +9,7 @@ import { Legend } from "./EarthLegend";
 import { countText, timeOf } from "./earth_format";
 import { freshnessOf, lookOf } from "./earth_freshness";
 import { keepHidden } from "./earth_memory";
-import { ChevronIcon } from "./icons";
+import { FoldButton } from "./FoldButton";
 import { codeText } from "./reasons";
 import { layerTitle, provenanceIn, useEarth, useEarthAccess, useLayer } from "./use_earth";
 import { useJobs } from "./use_jobs";
@@ -118,16 +118,7 @@ function LayerRow({ info }: { info: LayerInfo }) {
         <output className="num layer__count" aria-label={title}>
           {view.count === null ? "–" : countText(view.count, i18n.language)}
         </output>
-        <button
-          type="button"
-          className="button button--quiet button--icon layer__more"
-          aria-expanded={open}
-          aria-label={t("layers.about")}
-          title={t("layers.about")}
-          onClick={() => setOpen(!open)}
-        >
-          <ChevronIcon />
-        </button>
+        <FoldButton open={open} label={t("layers.about")} className="layer__more" onToggle={() => setOpen(!open)} />
       </div>
       <Freshness info={info} view={view} />
       {view.visible ? (

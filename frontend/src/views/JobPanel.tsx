@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { useTranslation } from "react-i18next";
 import { keepJobsOpen, readJobsOpen } from "./earth_memory";
-import { ChevronIcon } from "./icons";
+import { FoldButton } from "./FoldButton";
 import { JobNews } from "./JobNews";
 import { JobSources } from "./JobSources";
 import { JobTabs } from "./JobTabs";
@@ -23,16 +23,7 @@ export function JobPanel() {
     <section className="panel float" aria-labelledby="jobs-title" data-open={open}>
       <header className="float__head">
         <h2 id="jobs-title">{t("jobs.title")}</h2>
-        <button
-          type="button"
-          className="button button--quiet button--icon float__fold"
-          aria-expanded={open}
-          aria-label={label}
-          title={label}
-          onClick={toggle}
-        >
-          <ChevronIcon />
-        </button>
+        <FoldButton open={open} label={label} className="float__fold" onToggle={toggle} />
       </header>
       <JobNews />
       <div className="float__body" hidden={!open}>

@@ -4,7 +4,7 @@ import { useTranslation } from "react-i18next";
 import type { SourceInfo } from "../client/earth_types";
 import { ageText, agoText } from "./age";
 import { timeOf } from "./earth_format";
-import { ChevronIcon } from "./icons";
+import { FoldButton } from "./FoldButton";
 import { CollectAction, EnabledSwitch } from "./JobSourceActions";
 import { JobSourceDetails } from "./JobSourceDetails";
 import { codeText } from "./reasons";
@@ -62,16 +62,7 @@ function SourceRow({ source: info }: { source: SourceInfo }) {
         <code>{source}</code>
         {may_operate ? <CollectAction source={source} /> : null}
         {signed_in ? null : <SignInInstead source={source} />}
-        <button
-          type="button"
-          className="button button--quiet button--icon layer__more"
-          aria-expanded={open}
-          aria-label={about}
-          title={about}
-          onClick={() => setOpen(!open)}
-        >
-          <ChevronIcon />
-        </button>
+        <FoldButton open={open} label={about} className="layer__more" onToggle={() => setOpen(!open)} />
       </div>
       <Schedule source={info} />
       {info.last_error_code && !open ? (

@@ -5,7 +5,7 @@ import type { JobRow, SourceInfo } from "../client/earth_types";
 import { type Listed, type SourceState, severityOf } from "../data/source_state";
 import { ageText, agoText } from "./age";
 import { countText, timeOf } from "./earth_format";
-import { ChevronIcon } from "./icons";
+import { FoldButton } from "./FoldButton";
 import { JobFacts, JobProgress } from "./JobFacts";
 import { CollectAction, PauseAction } from "./JobSourceActions";
 import { StopAction } from "./JobStop";
@@ -162,16 +162,7 @@ export function SourceRow({ listed }: { listed: Listed }) {
           </Cell>
         </dl>
         <Actions {...listed} />
-        <button
-          type="button"
-          className="button button--quiet button--icon fold srow__fold"
-          aria-expanded={open}
-          aria-label={about}
-          title={about}
-          onClick={() => setOpen(!open)}
-        >
-          <ChevronIcon />
-        </button>
+        <FoldButton open={open} label={about} className="fold srow__fold" onToggle={() => setOpen(!open)} />
       </div>
       {open ? <SourceDetails source={info} /> : null}
     </li>
