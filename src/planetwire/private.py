@@ -16,6 +16,23 @@ def make_file(path: Path) -> None:
     close_to_others(path)
 
 
+def write_private(path: Path, text: str) -> None:
+    """Write a file that only its owner can read."""
+    make_file(path)
+    handle = os.open(path, os.O_WRONLY | os.O_TRUNC)
+    with os.fdopen(handle, "w", encoding="utf-8") as out:
+        out.write(text)
+
+
+def write_once(path: Path, text: str) -> None:
+    """The same unless the file exists. It is never there in part, and of several who write at once one wins."""
+    temporary = path.with_name(f".{path.name}-{os.getpid()}")
+    write_private(temporary, text)
+    with suppress(FileExistsError):
+        os.link(temporary, path)
+    temporary.unlink()
+
+
 def close_to_others(path: Path) -> None:
     """Remove all permissions of group and others from a file of ours; another user's is left alone."""
     with suppress(FileNotFoundError, PermissionError):

@@ -19,7 +19,7 @@ from planetwire.log import get_logger
 from planetwire.model import Actor, Role
 from planetwire.model.facts import DECLARATION_MAX_BYTES, FROM_FILE, SOURCES_MAX, Declaration
 from planetwire.ports import Clock
-from planetwire.private import make_file
+from planetwire.private import write_once
 from planetwire.runtime.backoff import Backoff
 from planetwire.runtime.forever import run_forever
 
@@ -199,8 +199,7 @@ def read_text(file: IO[bytes]) -> str:
 def _origin_of(folder: Path) -> str:
     path = folder / OWNER
     if not path.exists():
-        make_file(path)
-        path.write_text(secrets.token_hex(8), encoding="ascii")
+        write_once(path, secrets.token_hex(8))
     return FROM_FILE + path.read_text(encoding="ascii").strip()[:40]
 
 

@@ -27,11 +27,12 @@ from planetwire.facts.sqlite import backup_sqlite
 from planetwire.log import get_logger
 from planetwire.migrating.migrate import applied_postgres, applied_sqlite
 from planetwire.outbox.upkeep.backup_postgres import begin_new_life, is_empty
+from planetwire.private import write_private
 from planetwire.runtime.failpoint import arm, failpoint
 from planetwire.settings import PREFIX, Settings
 from planetwire.supervise.backup_manifest import inventory, read_manifest, write_manifest
 from planetwire.supervise.databases import database_while, embedded_while, follow_tables, has_database, saved_file
-from planetwire.supervise.datadir import DataDir, write_private
+from planetwire.supervise.datadir import DataDir
 from planetwire.supervise.embedded_postgres import SUPERUSER, dsn_of, find_binaries
 from planetwire.supervise.installation import migrate
 

@@ -13,7 +13,7 @@ from typing import Any
 from planetwire import __version__
 from planetwire.errors import SetupError
 from planetwire.migrating.migrate import Engine, migrations
-from planetwire.supervise.datadir import write_private
+from planetwire.private import write_private
 
 MANIFEST = "manifest.json"
 FORMAT = 1

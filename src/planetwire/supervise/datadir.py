@@ -6,13 +6,20 @@ import fcntl
 import json
 import os
 import secrets
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from planetwire.errors import SetupError
-from planetwire.private import FOLDER, PASSABLE, close_to_others, make_file, make_folders
+from planetwire.private import (
+    FOLDER,
+    PASSABLE,
+    close_to_others,
+    make_file,
+    make_folders,
+    write_once,
+    write_private,
+)
 from planetwire.setting_texts import secret_fault
 
 LOGIN_CODE_BYTES = 12
@@ -90,12 +97,7 @@ class DataDir:
         kept = self.kept_secret(name)
         if kept is not None:
             return kept
-        file = self.path / name
-        temporary = file.with_name(f".{name}-{os.getpid()}")
-        write_private(temporary, secrets.token_urlsafe(32) + "\n")
-        with suppress(FileExistsError):
-            os.link(temporary, file)
-        temporary.unlink()
+        write_once(self.path / name, secrets.token_urlsafe(32) + "\n")
         return self.kept_secret(name) or ""
 
     def kept_secret(self, name: str) -> str | None:
@@ -192,11 +194,3 @@ class DataDir:
 
 def _reason(error: OSError | UnicodeError) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else "it is not ASCII"
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file that only its owner can read."""
-    make_file(path)
-    handle = os.open(path, os.O_WRONLY | os.O_TRUNC)
-    with os.fdopen(handle, "w", encoding="utf-8") as out:
-        out.write(text)
